@@ -80,7 +80,9 @@ OPERATORS: dict[str, Rule] = {
         constants=("input", "scales", "zero_points"),
     ),
     "convolution": Rule((Limit("input", rank=(3, 4)),), checks=(checks.output_padding_is_small, _fits_a_grid)),
-    "linear": Rule((Limit("input", rank=(1, MOST_DIMENSIONS)), Limit("weight", rank=(2, 2))), checks=(_fits_a_grid,)),
+    "linear": Rule(
+        (Limit("input", rank=(1, MOST_DIMENSIONS)), Limit("weight", rank=(2, 2)), Limit("bias", rank=(0, 1))), checks=(_fits_a_grid,)
+    ),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), checks=(_fits_a_grid,)),
     **dict.fromkeys(("mm", "bmm"), Rule(checks=(_fits_a_grid,))),
     # pools

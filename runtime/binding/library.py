@@ -127,6 +127,9 @@ class CContext(ctypes.Structure):
         ("is_condition", ctypes.c_uint8),
         ("over", ctypes.c_void_p),
         ("random", ctypes.POINTER(CRandom)),
+        ("threads", ctypes.c_void_p),
+        ("slices", ctypes.c_void_p),
+        ("slice_size", ctypes.c_size_t),
     )
 
     def text(self) -> str:
@@ -277,6 +280,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "fl_method_lend_input": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CValue), _ERROR)),
     "fl_method_set_output": (ctypes.c_int, (_POINTER, _INDEX, _POINTER, ctypes.c_size_t, _ERROR)),
     "fl_method_set_hook": (ctypes.c_int, (_POINTER, _POINTER, _POINTER, _ERROR)),
+    "fl_method_set_threads": (ctypes.c_int, (_POINTER, _POINTER, _ERROR)),
     "fl_record_event": (None, (_POINTER, _POINTER, _POINTER)),
     "fl_monotonic_clock": (ctypes.c_uint64, ()),
     "fl_method_execute": (ctypes.c_int, (_POINTER, _ERROR)),

@@ -53,7 +53,10 @@ class Method(ExplainsMembers):
         limit = whole_number(instruction_limit, 1, 2**32 - 1, "an instruction limit")
         self._describe(program, index)
         try:
-            self._blocks = [aligned_bytes(size) for size in (self.memory.method, self.memory.scratch)]
+            scratch_size = self.memory.scratch
+            if program.threads.count > 1:
+                scratch_size = (scratch_size + 63) // 64 * 64 * program.threads.count
+            self._blocks = [aligned_bytes(size) for size in (self.memory.method, scratch_size)]
             known = program.shared_arenas
             shared = {arena for arena in range(len(self.memory.arenas)) if self._library.fl_program_arena_is_shared(program.handle, arena)}
             self._blocks += [
@@ -70,13 +73,14 @@ class Method(ExplainsMembers):
             arena_sizes=(ctypes.c_size_t * max(len(arenas), 1))(*self.memory.arenas),
             arena_count=len(arenas),
             scratch=scratch,
-            scratch_size=self.memory.scratch,
+            scratch_size=scratch_size,
             keep_state=shared <= known.keys(),
         )
         handle = ctypes.create_string_buffer(METHOD_BYTES)
         check(self._library.fl_method_init(handle, program.handle, index, registry(program.options), memory, self._error), self._error)
         ctypes.c_uint32.from_buffer(handle).value = limit
         self._handle = handle
+        check(self._library.fl_method_set_threads(handle, program.threads.handle, self._error), self._error)
         if shared:
             known.update((arena, self._blocks[2 + arena]) for arena in shared)
             self._lock = program.shared_lock

@@ -16,12 +16,15 @@ from flambeau.runtime.binding.library import PROGRAM_BYTES, CError, FlambeauErro
 from flambeau.runtime.binding.loaded_method import INSTRUCTION_LIMIT, Method
 from flambeau.runtime.binding.metadata import MethodMeta
 from flambeau.runtime.binding.recording import Event
+from flambeau.runtime.binding.threads import Threads
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments
 from flambeau.support.files import write_bytes
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.arrays import Array
     from flambeau.runtime.flat_tensor import DataPath
+
+ONE_THREAD = Threads(1)
 
 
 class Verification(Enum):
@@ -39,6 +42,7 @@ class Program(ExplainsMembers):
     Attributes:
         handle: the C structure.
         options: the options of backends.
+        threads: those that compute, in each method.
         shared_arenas: the memory of shared state, by arena, once a method that needs it is loaded.
         shared_lock: held while a method with shared state is executed.
         recorded: the events of each execution, if they are recorded for an ETDump; else None.
@@ -50,6 +54,7 @@ class Program(ExplainsMembers):
         self._memory = _in_place(_program_in(data, prefix))
         self._file = data if isinstance(data, mmap.mmap) else None
         self.options = options
+        self.threads = ONE_THREAD
         self.handle = ctypes.create_string_buffer(PROGRAM_BYTES)
         self.shared_arenas: dict[int, Array] = {}
         self.shared_lock = Lock()
@@ -190,18 +195,33 @@ class BackendRegistry:
 
 
 class Runtime:
-    """The C runtime of this process; `Runtime.get()` gives the only instance."""
+    """The C runtime of this process. `Runtime.get()` gives one that computes in the calling thread, `Runtime(threads=4)` one with four.
+
+    Attributes:
+        threads: the pool that the methods of its programs share. While it works for one of them, others compute in the thread that called
+            them. Results are the same, bit by bit, with any number of threads.
+    """
 
     _instance: "Runtime | None" = None
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int = 1) -> None:
+        """Makes a runtime.
+
+        Args:
+            threads: how many compute, the calling one among them; the kernels of the C library divide their work. One creates none.
+
+        Raises:
+            ValueError: `threads` is no number from 1 to 1024.
+            FlambeauError: the C library is absent, or has no threads.
+        """
         library()
+        self.threads = Threads(threads)
         self.operator_registry = OperatorRegistry()
         self.backend_registry = BackendRegistry()
 
     @classmethod
     def get(cls) -> "Runtime":
-        """Returns the runtime.
+        """Returns the runtime that computes in the calling thread, always the same one.
 
         Raises:
             FlambeauError: the C library is absent.
@@ -245,6 +265,7 @@ class Runtime:
                 files lack weights of the program, or have other weights.
         """
         program = _load(data, read_options(with_profile(backend_options) if enable_etdump else backend_options), data_path)
+        program.threads = self.threads
         program.recorded = [] if enable_etdump else None
         program.debug_buffer_size = whole_number(debug_buffer_size, 0, 2**63 - 1, "debug_buffer_size")
         return program

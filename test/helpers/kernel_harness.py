@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +59,8 @@ GUARD_BYTE = 0xA5
 
 
 Arguments = ctypes.POINTER(ctypes.POINTER(CValue))
+Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32)
+RunPieces = ctypes.CFUNCTYPE(None, ctypes.c_void_p, Task, ctypes.c_void_p, ctypes.c_size_t)
 RunFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(CContext), Arguments, ctypes.c_size_t)
 ScratchFunction = ctypes.CFUNCTYPE(ctypes.c_size_t, Arguments, ctypes.c_size_t)
 
@@ -317,8 +319,27 @@ def scratch_of(name: str, *args: Any, outs: Sequence[Out]) -> int:
     return kernel.scratch(call.array(), len(call.values)) if kernel.scratch else 0
 
 
-def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over: int | None = None) -> list[torch.Tensor]:
+class Threads(ctypes.Structure):
+    """An `fl_threads` that computes pieces in the calling thread, from the last one to the first, as three threads that take turns."""
+
+    _fields_ = (("count", ctypes.c_uint32), ("run", RunPieces), ("user", ctypes.c_void_p), ("least_operations", ctypes.c_size_t))
+
+    def __init__(self) -> None:
+        def run(_threads: int, task: Callable[[int, int, int], None], work: int, pieces: int) -> None:
+            self.divided += 1
+            for piece in reversed(range(pieces)):
+                task(work, piece, piece % self.count)
+
+        self.divided = 0
+        super().__init__(3, RunPieces(run), None, 0)
+
+
+def run(
+    name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over: int | None = None, threads: bool = True
+) -> list[torch.Tensor]:
     """Calls a kernel with the schema's arguments and returns what it wrote; KernelError when it refuses.
+
+    A kernel that divides its work is called with and without threads, and has to write the same.
 
     In-place operators (aten::copy_) take their own first argument as `outs[0].initial`; `in_place` says so where torch has no schema.
     With `over` the first out takes the storage of that argument, a tensor of its type and shape.
@@ -336,9 +357,14 @@ def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over
     if kernel.scratch:
         needed = kernel.scratch(array, len(values))
         if needed:
-            buffer, start = call.frame.storage(b"\xee" * needed)
-            context.scratch, context.scratch_size = start, needed
-            guarded.append((buffer, start, needed, "scratch memory"))
+            context.slice_size = (needed + 63) // 64 * 64
+            size = 2 * context.slice_size + needed
+            buffer, start = call.frame.storage(b"\xee" * size)
+            context.scratch, context.scratch_size, context.slices = start, needed, start
+            guarded.append((buffer, start, size, "scratch memory"))
+    helpers = Threads()
+    if threads:
+        context.threads = ctypes.addressof(helpers)
     status = kernel.run(ctypes.pointer(context), array, len(values))
     for buffer, start, size, what in guarded:
         inside = start - ctypes.addressof(buffer)
@@ -346,7 +372,17 @@ def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over
         assert guards.count(GUARD_BYTE) == len(guards), f"{name} wrote outside its {what}"
     if status:
         raise KernelError(status, context.text())
-    return [read(out, value, buffer, start) for out, value, buffer, start, _ in call.written]
+    found = [read(out, value, buffer, start) for out, value, buffer, start, _ in call.written]
+    if helpers.divided:
+        alone = run(name, *args, outs=outs, in_place=in_place, over=over, threads=False)
+        same = all(bits(a).equal(bits(b)) for a, b in zip(found, alone, strict=True))
+        assert same, f"{name} has other results with threads"
+    return found
+
+
+def bits(x: torch.Tensor) -> torch.Tensor:
+    """The bytes of a tensor's elements."""
+    return x.flatten().clone().view(torch.uint8)
 
 
 def run_number(name: str, *args: Any) -> int | float | bool:

@@ -26,6 +26,7 @@ def run_test_cases(
     engine: str | None,
     backend_options: Mapping[str, Mapping[str, str]],
     *,
+    threads: int,
     rtol: float,
     atol: float,
     json: bool,
@@ -54,7 +55,7 @@ def run_test_cases(
         for name, cases in suites.items():
             for number, case in enumerate(cases if method in (None, name) else ()):
                 # A new engine each time, so that mutable buffers begin with their first values.
-                runner = make_engine(engine, module, context, name, program, backend_options)
+                runner = make_engine(engine, module, context, name, program, backend_options, threads)
                 results.append(verify_case(name, number, case, runner, rtol=rtol, atol=atol))
     methods = [name for name in suites if method in (None, name)]
     for line in dict.fromkeys(

@@ -37,6 +37,7 @@ def make_engine(
     method: str,
     pte: bytes | None = None,
     backend_options: Mapping[str, Mapping[str, str]] | None = None,
+    threads: int = 1,
 ) -> Runner:
     """Returns a function from the leaves of a method's inputs to those of its outputs.
 
@@ -47,6 +48,7 @@ def make_engine(
         method: the method to run.
         pte: the program that the module was read from.
         backend_options: the options of backends, by backend, for the engine `c`.
+        threads: how many compute, in the engine `c`.
 
     Raises:
         EngineError: no such engine, or one that cannot run this stage.
@@ -58,6 +60,8 @@ def make_engine(
     beyond = _beyond_torch(module)
     if backend_options and chosen != "c":
         raise EngineError(f"--backend-option is for the engine c, and the engine is {chosen}: --engine c chooses it")
+    if threads > 1 and chosen != "c":
+        raise EngineError(f"--threads is for the engine c, and the engine is {chosen}: --engine c chooses it")
     match chosen:
         case "torch":
             if stage not in ("aten", "core"):
@@ -81,7 +85,8 @@ def make_engine(
 
             data = pte or Compilation(module.clone(), context).emit()
             try:
-                loaded = Runtime.get().load_program(data, backend_options=backend_options).load_method(method)
+                runtime = Runtime.get() if threads == 1 else Runtime(threads)
+                loaded = runtime.load_program(data, backend_options=backend_options).load_method(method)
             except FlambeauError as error:
                 raise EngineError(f"{error}{about_backends(module, str(error))}") from error
             return lambda inputs: loaded.execute(inputs)

@@ -17,6 +17,7 @@ from xdsl.dialects.func import FuncOp
 from flambeau.compiler.stages import stage_of
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.runtime.binding.threads import MOST_THREADS
 from flambeau.support.files import no_file
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.bundled_cases import run_test_cases
@@ -91,6 +92,9 @@ def run_command(
             help="for the engine c: an option of the backend NAME, as in npu.threads=2; may be repeated",
         ),
     ] = None,
+    threads: Annotated[
+        int, typer.Option(metavar="N", min=1, max=MOST_THREADS, help="for the engine c: compute with N threads; the outputs are the same")
+    ] = 1,
     bundled: Annotated[
         bool, typer.Option("--bundled", help="run the test cases that PROGRAM, a .bpte, holds, and compare their outputs")
     ] = False,
@@ -109,7 +113,7 @@ def run_command(
         if inputs or output is not None or repeat > 1:
             raise EngineError("--bundled takes neither --input nor --output nor --repeat: the test cases have their inputs")
         options = parse_backend_options(backend_options or ())
-        if not run_test_cases(program, data_path or (), method, engine, options, rtol=rtol, atol=atol, json=json):
+        if not run_test_cases(program, data_path or (), method, engine, options, threads=threads, rtol=rtol, atol=atol, json=json):
             raise typer.Exit(1)
         return
     method = method or "forward"
@@ -119,7 +123,7 @@ def run_command(
     if names and method not in names:
         near = did_you_mean(method, names)
         raise EngineError(f"there is no method {method!r}{near}; --method names one of {', '.join(names)}")
-    runner = make_engine(engine, module, context, method, pte, parse_backend_options(backend_options or ()))
+    runner = make_engine(engine, module, context, method, pte, parse_backend_options(backend_options or ()), threads)
     if not inputs and program.suffix == ".bpte" and _takes_inputs(module, method):
         raise EngineError(f"{program}: --input gives the inputs of its program; --bundled runs the bundled test cases")
     values = [parse_input(text) for text in inputs or ()]

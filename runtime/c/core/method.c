@@ -174,7 +174,9 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   method->output_count = fl_length(plan.outputs);
   method->instruction_limit = FL_INSTRUCTION_LIMIT;
   method->context.scratch = memory->scratch;
-  method->context.scratch_size = memory->scratch_size;
+  method->context.slices = memory->scratch;
+  method->context.slice_size = fl_align(need.scratch, 64);
+  method->scratch_size = method->context.scratch_size = memory->scratch_size;
   fl_carve(method, &layout, memory->method, &pool);
   for (size_t i = 0; i < layout.counts.arenas; ++i) {
     method->arenas[i] = memory->arenas[i];
@@ -210,6 +212,23 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   }
   fl_fill_arenas(method, &plan, memory->keep_state);
   fl_clear(error);
+  return FL_OK;
+}
+
+fl_status fl_method_set_threads(fl_method *method, const fl_threads *threads, fl_error *error) {
+  if (!fl_is_ready(method)) {
+    return FL_ERROR(error, NOT_READY);
+  }
+  method->origin.error = error;
+  const uint32_t count = threads == NULL || threads->run == NULL || threads->count == 0 ? 1 : threads->count;
+  fl_context *const context = &method->context;
+  const size_t each = context->slice_size;
+  if (count > 1 && each > 0 && method->scratch_size / each < count) {
+    const size_t need = each > SIZE_MAX / count ? SIZE_MAX : each * count;
+    return FL_BLAME(&method->origin, MEMORY_BLOCK, FL_NUMBER(need), FL_WORDS(FL_PHRASE_OF(SCRATCH_BLOCK)), FL_NUMBER(method->scratch_size));
+  }
+  context->threads = count > 1 ? threads : NULL;
+  context->scratch_size = count > 1 ? each : method->scratch_size;
   return FL_OK;
 }
 

@@ -258,7 +258,7 @@ static void run_block(const attention *a, const buffers *b, size_t batch, size_t
       }
     } else {
       const fl_gemm g = {keys, 1, a->q.width, b->keys, NULL, FL_ACTIVATION_NONE, 0, NULL};
-      fl_gemm_dense(&g, q + i * a->q.row_stride, a->q.row_stride, queries, b->scores, b->block, NULL, 0);
+      fl_gemm_dense(NULL, &g, q + i * a->q.row_stride, a->q.row_stride, queries, b->scores, b->block, NULL, 0);
     }
     for (size_t r = 0; r < queries; ++r) {
       const size_t row = i + r;
@@ -272,41 +272,39 @@ static void run_block(const attention *a, const buffers *b, size_t batch, size_t
       }
     } else {
       const fl_gemm g = {a->v.width, 1, keys, b->values, NULL, FL_ACTIVATION_NONE, !first, NULL};
-      fl_gemm_dense(&g, b->scores, b->block, queries, out + i * a->out.row_stride, a->out.row_stride, NULL, 0);
+      fl_gemm_dense(NULL, &g, b->scores, b->block, queries, out + i * a->out.row_stride, a->out.row_stride, NULL, 0);
     }
   }
 }
 
-static __attribute__((noinline)) void run(const attention *a, const buffers *b) {
-  const size_t group = a->q.count / a->k.count;
-  const size_t rows = group * a->q.length;
-  for (size_t batch = 0; batch < a->q.batch; ++batch) {
-    for (size_t kv = 0; kv < a->k.count; ++kv) {
-      for (size_t r = 0; r < rows; ++r) {
-        b->maxima[r] = -INFINITY;
-        b->sums[r] = 0.0f;
-      }
-      for (size_t key = a->begin; key < a->end; key += b->block) {
-        const size_t keys = a->end - key < b->block ? a->end - key : b->block;
-        if (a->q.length >= DIRECT_QUERIES) {
-          const float *k = a->k.data + batch * a->k.batch_stride + kv * a->k.stride + key * a->k.row_stride;
-          const float *v = a->v.data + batch * a->v.batch_stride + kv * a->v.stride + key * a->v.row_stride;
-          fl_pack_b(k, a->k.width, keys, 1, a->k.row_stride, b->keys);
-          fl_pack_b(v, keys, a->v.width, a->v.row_stride, 1, b->values);
-        }
-        for (size_t h = 0; h < group; ++h) {
-          run_block(a, b, batch, kv * group + h, kv, key, keys, b->maxima + h * a->q.length, b->sums + h * a->q.length);
-        }
-      }
-      for (size_t r = 0; r < rows; ++r) {
-        const size_t head = kv * group + r / a->q.length;
-        float *out = a->out.data + batch * a->out.batch_stride + head * a->out.stride + r % a->q.length * a->out.row_stride;
-        if (b->sums[r] == 0.0f) {
-          memset(out, 0, a->v.width * sizeof(float));
-        } else {
-          scale_row(out, a->v.width, 1.0f / b->sums[r]);
-        }
-      }
+/* Computes the queries of the heads that share a head of keys. */
+static void run_head(const void *work, size_t piece, void *scratch) {
+  const attention *const a = work;
+  const buffers buffers = buffers_at(scratch, a), *const b = &buffers;
+  const size_t group = a->q.count / a->k.count, rows = group * a->q.length, batch = piece / a->k.count, kv = piece % a->k.count;
+  for (size_t r = 0; r < rows; ++r) {
+    b->maxima[r] = -INFINITY;
+    b->sums[r] = 0.0f;
+  }
+  for (size_t key = a->begin; key < a->end; key += b->block) {
+    const size_t keys = a->end - key < b->block ? a->end - key : b->block;
+    if (a->q.length >= DIRECT_QUERIES) {
+      const float *k = a->k.data + batch * a->k.batch_stride + kv * a->k.stride + key * a->k.row_stride;
+      const float *v = a->v.data + batch * a->v.batch_stride + kv * a->v.stride + key * a->v.row_stride;
+      fl_pack_b(k, a->k.width, keys, 1, a->k.row_stride, b->keys);
+      fl_pack_b(v, keys, a->v.width, a->v.row_stride, 1, b->values);
+    }
+    for (size_t h = 0; h < group; ++h) {
+      run_block(a, b, batch, kv * group + h, kv, key, keys, b->maxima + h * a->q.length, b->sums + h * a->q.length);
+    }
+  }
+  for (size_t r = 0; r < rows; ++r) {
+    const size_t head = kv * group + r / a->q.length;
+    float *out = a->out.data + batch * a->out.batch_stride + head * a->out.stride + r % a->q.length * a->out.row_stride;
+    if (b->sums[r] == 0.0f) {
+      memset(out, 0, a->v.width * sizeof(float));
+    } else {
+      scale_row(out, a->v.width, 1.0f / b->sums[r]);
     }
   }
 }
@@ -387,8 +385,8 @@ static fl_status attend(fl_context *context, const attention *a) {
     return FL_OK;
   }
   FL_CHECK(context, context->scratch_size >= scratch_size(&a->q, &a->k, &a->v), "the kernel was given too little scratch memory");
-  const buffers b = buffers_at(context->scratch, a);
-  run(a, &b);
+  const size_t operations = a->q.batch * a->q.count * a->q.length * (a->end - a->begin) * (a->q.width + a->v.width) / FL_LANES;
+  fl_divide(context, a->q.batch * a->k.count, operations, run_head, a);
   return FL_OK;
 }
 

@@ -99,50 +99,66 @@ static void copy_padded(const fl_conv2d *c, const float *input, int64_t row, int
   }
 }
 
-void fl_conv2d_run(const fl_conv2d *c, void *scratch) {
+/* A convolution in blocks of its result, and pieces of the channels of each. */
+typedef struct blocks {
+  const fl_conv2d *c;
+  fl_gemm g;
+  cut cut;
+  size_t down, across, pieces;
+} blocks;
+
+static void run_block(const void *work, size_t piece, void *scratch) {
+  const blocks *const b = work;
+  const fl_conv2d *const c = b->c;
+  const cut *const t = &b->cut;
+  const size_t block = piece / b->pieces, n = block / (b->down * b->across);
+  const size_t y = block / b->across % b->down * t->rows, x = block % b->across * t->columns;
+  const size_t rows = y + t->rows <= c->out_height ? t->rows : c->out_height - y;
+  const size_t columns = x + t->columns <= c->out_width ? t->columns : c->out_width - x;
+  const size_t taps_across = t->segments / c->kernel_height;
+  const float **const pointers = scratch;
+  float *const band = (float *)(void *)((char *)scratch + pointers_size(t));
+  const float *image = c->input + n * c->height * c->width * c->channels;
+  const float *from = image + (y * c->stride_height * c->width + x * c->stride_width) * c->channels;
+  size_t line = c->width * c->channels;
+  if (t->padded) {
+    const size_t in_rows = (rows - 1) * c->stride_height + (c->kernel_height - 1) * c->dilation_height + 1;
+    copy_padded(c, image, (int64_t)(y * c->stride_height) - (int64_t)c->padding_height,
+                (int64_t)(x * c->stride_width) - (int64_t)c->padding_width, in_rows, t->in_columns, band);
+    from = band;
+    line = t->in_columns * c->channels;
+  }
+  const float **pointer = pointers;
+  for (size_t s = 0; s < t->segments; ++s) {
+    const float *tap = from + s / taps_across * c->dilation_height * line + s % taps_across * c->dilation_width * c->channels;
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t q = 0; q < columns; ++q) {
+        *pointer++ = tap + r * c->stride_height * line + q * c->stride_width * c->channels;
+      }
+    }
+  }
+  const size_t at = ((n * c->out_height + y) * c->out_width + x) * c->out_channels;
+  fl_gemm_rows(&b->g, fl_gemm_columns(&b->g, b->pieces, piece % b->pieces), pointers, rows * columns, c->out + at, c->out_channels,
+               c->addend ? c->addend + at : NULL, c->out_channels);
+}
+
+void fl_conv2d_run(const fl_context *context, const fl_conv2d *c) {
   const size_t pixels = c->out_height * c->out_width;
   if (c->batch == 0 || pixels == 0 || c->out_channels == 0) {
     return;
   }
   if (fl_conv2d_is_product(c)) {
     const fl_gemm g = {c->out_channels, 1, c->channels, c->weight, c->bias, c->activation, 0, NULL};
-    fl_gemm_dense(&g, c->input, c->channels, c->batch * pixels, c->out, c->out_channels, c->addend, c->out_channels);
+    fl_gemm_dense(context, &g, c->input, c->channels, c->batch * pixels, c->out, c->out_channels, c->addend, c->out_channels);
     return;
   }
-  const cut t = cut_of(c);
-  const fl_gemm g = {c->out_channels, t.segments, t.depth, c->weight, c->bias, c->activation, 0, NULL};
-  const float **pointers = scratch;
-  float *band = (float *)(void *)((char *)scratch + pointers_size(&t));
-  const size_t across = t.segments / c->kernel_height;
-  for (size_t n = 0; n < c->batch; ++n) {
-    const float *image = c->input + n * c->height * c->width * c->channels;
-    for (size_t y = 0; y < c->out_height; y += t.rows) {
-      const size_t rows = y + t.rows <= c->out_height ? t.rows : c->out_height - y;
-      for (size_t x = 0; x < c->out_width; x += t.columns) {
-        const size_t columns = x + t.columns <= c->out_width ? t.columns : c->out_width - x;
-        const float *from = image + (y * c->stride_height * c->width + x * c->stride_width) * c->channels;
-        size_t line = c->width * c->channels;
-        if (t.padded) {
-          const size_t in_rows = (rows - 1) * c->stride_height + (c->kernel_height - 1) * c->dilation_height + 1;
-          copy_padded(c, image, (int64_t)(y * c->stride_height) - (int64_t)c->padding_height,
-                      (int64_t)(x * c->stride_width) - (int64_t)c->padding_width, in_rows, t.in_columns, band);
-          from = band;
-          line = t.in_columns * c->channels;
-        }
-        const float **pointer = pointers;
-        for (size_t s = 0; s < t.segments; ++s) {
-          const float *tap = from + s / across * c->dilation_height * line + s % across * c->dilation_width * c->channels;
-          for (size_t r = 0; r < rows; ++r) {
-            for (size_t q = 0; q < columns; ++q) {
-              *pointer++ = tap + r * c->stride_height * line + q * c->stride_width * c->channels;
-            }
-          }
-        }
-        const size_t at = ((n * c->out_height + y) * c->out_width + x) * c->out_channels;
-        fl_gemm_rows(&g, pointers, rows * columns, c->out + at, c->out_channels, c->addend ? c->addend + at : NULL, c->out_channels);
-      }
-    }
-  }
+  blocks b = {.c = c, .cut = cut_of(c)};
+  b.g = (fl_gemm){c->out_channels, b.cut.segments, b.cut.depth, c->weight, c->bias, c->activation, 0, NULL};
+  b.down = (c->out_height + b.cut.rows - 1) / b.cut.rows;
+  b.across = (c->out_width + b.cut.columns - 1) / b.cut.columns;
+  const size_t count = c->batch * b.down * b.across, operations = c->batch * pixels * c->out_channels * b.cut.segments * b.cut.depth / FL_LANES;
+  b.pieces = fl_gemm_pieces(&b.g, (fl_pieces(context, operations) + count - 1) / count);
+  fl_divide(context, count * b.pieces, operations, run_block, &b);
 }
 
 fl_status fl_conv2d_read(fl_context *context, fl_value *const *args, int at, fl_conv2d *c, int64_t *groups) {
@@ -239,9 +255,9 @@ fl_status fl_packed_conv2d_out(fl_context *context, fl_value *const *args, size_
   c.activation = activation;
   if (groups == 1) {
     FL_CHECK(context, context->scratch_size >= fl_conv2d_scratch_size(&c, 0), "the kernel was given too little scratch memory");
-    fl_conv2d_run(&c, context->scratch);
+    fl_conv2d_run(context, &c);
   } else {
-    fl_conv2d_depthwise(&c);
+    fl_conv2d_depthwise(context, &c);
   }
   return FL_OK;
 }

@@ -8,8 +8,8 @@
 /* Returns the bytes of scratch memory that fl_conv2d_run needs for these sizes, or with `bound` for these and all smaller images and batches;
  * SIZE_MAX / 2 when they are too many. Depthwise convolution needs none. */
 size_t fl_conv2d_scratch_size(const fl_conv2d *conv, int bound);
-/* Computes a convolution of one group; `scratch` has the bytes of fl_conv2d_scratch_size. */
-void fl_conv2d_run(const fl_conv2d *conv, void *scratch);
+/* Computes a convolution of one group; the scratch memory of `context` has the bytes of fl_conv2d_scratch_size. */
+void fl_conv2d_run(const fl_context *context, const fl_conv2d *conv);
 
 /* Stores the output size along one dimension and returns 1; returns 0 for invalid parameters, or when the kernel does not fit into the input. */
 int fl_conv_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, int64_t *out);

@@ -214,7 +214,8 @@ size_t fl_convolution_scratch(fl_value *const *args, size_t count) {
   return read_problem(&context, args, &p) == FL_OK ? scratch_of(&p, way_of(&p), p.input->dynamic) : 0;
 }
 
-static __attribute__((noinline)) void run_channels_last(const fl_convolution *p, way chosen, float *scratch) {
+static __attribute__((noinline)) void run_channels_last(const fl_context *context, const fl_convolution *p, way chosen) {
+  float *const scratch = context->scratch;
   fl_conv2d c = in_two_dimensions(p);
   const float *weight = p->weight->data;
   const size_t out_step = (size_t)p->weight->strides[0], in_step = (size_t)p->weight->strides[1];
@@ -233,9 +234,11 @@ static __attribute__((noinline)) void run_channels_last(const fl_convolution *p,
   }
   c.weight = scratch;
   if (chosen == CHANNELS_LAST) {
-    fl_conv2d_run(&c, scratch + fl_packed_size(taps * p->in_channels, p->out_channels));
+    fl_context rest = *context;
+    rest.scratch = scratch + fl_packed_size(taps * p->in_channels, p->out_channels);
+    fl_conv2d_run(&rest, &c);
   } else {
-    fl_conv2d_depthwise(&c);
+    fl_conv2d_depthwise(context, &c);
   }
 }
 
@@ -356,37 +359,51 @@ static void join_rows(fl_convolution *p) {
   }
 }
 
-static __attribute__((noinline)) void run_by_columns(fl_convolution *p, float *scratch) {
+/* A convolution as products of the weight with gathered pixels, some of them in each piece. */
+typedef struct columns {
+  const fl_convolution *p;
+  size_t step, steps;          /* pixels of a piece, and pieces of a group's image */
+  const fl_context *context;   /* whose threads help in a product, or NULL */
+} columns;
+
+static void run_some_columns(const void *work, size_t piece, void *scratch) {
+  const columns *const w = work;
+  const fl_convolution *const p = w->p;
+  const size_t channels = p->in_channels / p->groups, outs = p->out_channels / p->groups, image = piece / w->steps, first = piece % w->steps * w->step;
+  const size_t depth = channels * p->kernel[1] * p->kernel[2], pixels = p->out_size[1] * p->out_size[2];
+  const size_t count = pixels - first < w->step ? pixels - first : w->step, group = image % p->groups;
+  const float *from = (const float *)p->input->data + image * channels * p->in[1] * p->in[2];
+  const float *weight = (const float *)p->weight->data + group * outs * depth;
+  for (size_t j = 0; j < count; j += FL_PANEL) {
+    gather_panel(p, from, channels, first + j, count - j < FL_PANEL ? count - j : FL_PANEL, (float *)scratch + j * depth);
+  }
+  const fl_gemm product = {count, 1, depth, scratch, NULL, FL_ACTIVATION_NONE, 0, p->bias ? (const float *)p->bias->data + group * outs : NULL};
+  fl_gemm_dense(w->context, &product, weight, depth, outs, (float *)p->out->data + image * outs * pixels + first, pixels, NULL, 0);
+}
+
+static __attribute__((noinline)) void run_by_columns(const fl_context *context, fl_convolution *p) {
   join_rows(p);
-  const size_t channels = p->in_channels / p->groups, outs = p->out_channels / p->groups;
-  const size_t depth = channels * p->kernel[1] * p->kernel[2];
-  const size_t pixels = p->out_size[1] * p->out_size[2];
-  const size_t step = gathered_pixels(depth, pixels);
-  const float *const bias = p->bias ? p->bias->data : NULL;
-  for (size_t n = 0; n < p->batch; ++n) {
-    for (size_t g = 0; g < p->groups; ++g) {
-      const float *image = (const float *)p->input->data + (n * p->in_channels + g * channels) * p->in[1] * p->in[2];
-      const float *weight = (const float *)p->weight->data + g * outs * depth;
-      float *out = (float *)p->out->data + (n * p->out_channels + g * outs) * pixels;
-      for (size_t q = 0; q < pixels; q += step) {
-        const size_t columns = pixels - q < step ? pixels - q : step;
-        for (size_t j = 0; j < columns; j += FL_PANEL) {
-          gather_panel(p, image, channels, q + j, columns - j < FL_PANEL ? columns - j : FL_PANEL, scratch + j * depth);
-        }
-        const fl_gemm product = {columns, 1, depth, scratch, NULL, FL_ACTIVATION_NONE, 0, bias ? bias + g * outs : NULL};
-        fl_gemm_dense(&product, weight, depth, outs, out + q, pixels, NULL, 0);
-      }
-    }
+  const size_t depth = p->in_channels / p->groups * p->kernel[1] * p->kernel[2], pixels = p->out_size[1] * p->out_size[2];
+  columns work = {.p = p, .step = gathered_pixels(depth, pixels)};
+  work.steps = (pixels + work.step - 1) / work.step;
+  const size_t pieces = p->batch * p->groups * work.steps, operations = p->batch * p->out_channels * pixels * depth / FL_LANES;
+  if (2 * pieces >= fl_pieces(context, operations)) {
+    fl_divide(context, pieces, operations, run_some_columns, &work);
+    return;
+  }
+  work.context = context;
+  for (size_t piece = 0; piece < pieces; ++piece) {
+    run_some_columns(&work, piece, context->scratch);
   }
 }
 
-static __attribute__((noinline)) void run_by_planes(const fl_convolution *p, way chosen, void *scratch) {
+static __attribute__((noinline)) void run_by_planes(const fl_context *context, const fl_convolution *p, way chosen) {
   fl_conv2d c = in_two_dimensions(p);
   c.weight = p->weight->data;
   if (chosen == BY_PLANES) {
-    fl_conv2d_planes(&c, p->groups, scratch);
+    fl_conv2d_planes(context, &c, p->groups);
   } else {
-    fl_conv2d_depthwise_planes(&c, scratch);
+    fl_conv2d_depthwise_planes(context, &c);
   }
 }
 
@@ -471,10 +488,10 @@ fl_status fl_convolution_out(fl_context *context, fl_value *const *args, size_t 
   FL_CHECK(context, context->scratch_size >= scratch_of(&p, chosen, 0), "the kernel was given too little scratch memory");
   switch (chosen) {
     case CHANNELS_LAST:
-    case CHANNELS_LAST_DEPTHWISE: run_channels_last(&p, chosen, context->scratch); break;
-    case BY_COLUMNS: run_by_columns(&p, context->scratch); break;
+    case CHANNELS_LAST_DEPTHWISE: run_channels_last(context, &p, chosen); break;
+    case BY_COLUMNS: run_by_columns(context, &p); break;
     case BY_PLANES:
-    case DEPTHWISE_PLANES: run_by_planes(&p, chosen, context->scratch); break;
+    case DEPTHWISE_PLANES: run_by_planes(context, &p, chosen); break;
     case TRANSPOSED: fl_transposed_convolution(&p, context->scratch); break;
     case BY_DEFINITION: fl_convolution_by_definition(&p); break;
   }

@@ -167,12 +167,12 @@ static void compute_row(const fl_conv2d *c, const row *r) {
   }
 }
 
-void fl_conv2d_depthwise(const fl_conv2d *c) {
-  if (c->batch == 0 || c->channels == 0) {
-    return;
-  }
+/* Computes a row of the result. */
+static void run_row(const void *work, size_t piece, void *scratch) {
+  const fl_conv2d *const c = work;
+  (void)scratch;
   const int clamped = c->activation == FL_ACTIVATION_RELU || c->activation == FL_ACTIVATION_RELU6;
-  const size_t out_line = c->out_width * c->channels;
+  const size_t out_line = c->out_width * c->channels, n = piece / c->out_height, y = piece % c->out_height;
   row r = {0};
   r.bias = c->bias;
   r.columns = c->kernel_width;
@@ -183,27 +183,27 @@ void fl_conv2d_depthwise(const fl_conv2d *c) {
   r.step = c->stride_width * c->channels;
   r.low = clamped ? 0.0f : -INFINITY;
   r.high = c->activation == FL_ACTIVATION_RELU6 ? 6.0f : INFINITY;
-  for (size_t n = 0; n < c->batch; ++n) {
-    for (size_t y = 0; y < c->out_height; ++y) {
-      const ptrdiff_t start = (ptrdiff_t)(y * c->stride_height) - (ptrdiff_t)c->padding_height;
-      size_t first = 0, end = c->kernel_height;
-      while (first < end && start + (ptrdiff_t)(first * c->dilation_height) < 0) {
-        ++first;
-      }
-      while (end > first && start + (ptrdiff_t)((end - 1) * c->dilation_height) >= (ptrdiff_t)c->height) {
-        --end;
-      }
-      const size_t in_row = end > first ? (size_t)(start + (ptrdiff_t)(first * c->dilation_height)) : 0;
-      const size_t at = (n * c->out_height + y) * out_line;
-      r.rows = end - first;
-      r.input = c->input + (n * c->height + in_row) * c->width * c->channels;
-      r.weight = c->weight + first * c->kernel_width * r.padded_channels;
-      r.addend = c->addend ? c->addend + at : NULL;
-      r.out = c->out + at;
-      compute_row(c, &r);
-      if (!clamped) {
-        fl_activate(c->activation, r.out, out_line);
-      }
-    }
+  const ptrdiff_t start = (ptrdiff_t)(y * c->stride_height) - (ptrdiff_t)c->padding_height;
+  size_t first = 0, end = c->kernel_height;
+  while (first < end && start + (ptrdiff_t)(first * c->dilation_height) < 0) {
+    ++first;
   }
+  while (end > first && start + (ptrdiff_t)((end - 1) * c->dilation_height) >= (ptrdiff_t)c->height) {
+    --end;
+  }
+  const size_t in_row = end > first ? (size_t)(start + (ptrdiff_t)(first * c->dilation_height)) : 0;
+  r.rows = end - first;
+  r.input = c->input + (n * c->height + in_row) * c->width * c->channels;
+  r.weight = c->weight + first * c->kernel_width * r.padded_channels;
+  r.addend = c->addend ? c->addend + piece * out_line : NULL;
+  r.out = c->out + piece * out_line;
+  compute_row(c, &r);
+  if (!clamped) {
+    fl_activate(c->activation, r.out, out_line);
+  }
+}
+
+void fl_conv2d_depthwise(const fl_context *context, const fl_conv2d *c) {
+  const size_t rows = c->channels > 0 ? c->batch * c->out_height : 0;
+  fl_divide(context, rows, rows * c->out_width * c->channels * c->kernel_height * c->kernel_width / FL_LANES, run_row, c);
 }

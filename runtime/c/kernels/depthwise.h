@@ -3,8 +3,9 @@
 #define FLAMBEAU_KERNELS_DEPTHWISE_H
 
 #include "conv2d_operands.h"
+#include "divide.h"
 
-/* Computes a convolution with `channels` groups, without scratch memory. */
-void fl_conv2d_depthwise(const fl_conv2d *conv);
+/* Computes a convolution with `channels` groups, without scratch memory. The threads of `context` help; NULL: none do. */
+void fl_conv2d_depthwise(const fl_context *context, const fl_conv2d *conv);
 
 #endif

@@ -60,8 +60,12 @@ static void fill(const fl_conv2d *c, const float *image, size_t channels, size_t
   }
 }
 
-void fl_conv2d_depthwise_planes(const fl_conv2d *c, void *scratch) {
+/* Computes the planes of a panel's channels. */
+static void run_panel(const void *work, size_t piece, void *scratch) {
+  const fl_conv2d *const c = work;
   const size_t taps = c->kernel_height * c->kernel_width, rows = rows_of(c), pixels = c->out_height * c->out_width;
+  const size_t n = piece % c->batch, channel = piece / c->batch * BAND_CHANNELS, count = least(BAND_CHANNELS, c->channels - channel);
+  const size_t plane = n * c->channels + channel;
   float *const weight = scratch, *const band = weight + FL_TAKEN(float, taps *BAND_CHANNELS) / sizeof(float);
   float *const result = band + FL_TAKEN(float, line_of(c) * lines_of(c, rows)) / sizeof(float);
   fl_conv2d part = *c;
@@ -71,20 +75,20 @@ void fl_conv2d_depthwise_planes(const fl_conv2d *c, void *scratch) {
   part.input = band;
   part.weight = weight;
   part.out = result;
-  for (size_t channel = 0; channel < c->channels; channel += BAND_CHANNELS) {
-    const size_t count = least(BAND_CHANNELS, c->channels - channel);
-    fl_transpose(c->weight + channel * taps, taps, count, taps, weight, BAND_CHANNELS);
-    part.channels = part.out_channels = count;
-    part.bias = c->bias ? c->bias + channel : NULL;
-    for (size_t n = 0; n < c->batch; ++n) {
-      const size_t plane = n * c->channels + channel;
-      for (size_t y = 0; y < c->out_height; y += rows) {
-        part.out_height = least(rows, c->out_height - y);
-        part.height = lines_of(c, part.out_height);
-        fill(c, c->input + plane * c->height * c->width, count, y * c->stride_height, part.height, band);
-        fl_conv2d_depthwise(&part);
-        fl_transpose(result, count, part.out_height * c->out_width, count, c->out + plane * pixels + y * c->out_width, pixels);
-      }
-    }
+  part.channels = part.out_channels = count;
+  part.bias = c->bias ? c->bias + channel : NULL;
+  fl_transpose(c->weight + channel * taps, taps, count, taps, weight, BAND_CHANNELS);
+  for (size_t y = 0; y < c->out_height; y += rows) {
+    part.out_height = least(rows, c->out_height - y);
+    part.height = lines_of(c, part.out_height);
+    fill(c, c->input + plane * c->height * c->width, count, y * c->stride_height, part.height, band);
+    fl_conv2d_depthwise(NULL, &part);
+    fl_transpose(result, count, part.out_height * c->out_width, count, c->out + plane * pixels + y * c->out_width, pixels);
   }
+}
+
+void fl_conv2d_depthwise_planes(const fl_context *context, const fl_conv2d *c) {
+  const size_t panels = (c->channels + BAND_CHANNELS - 1) / BAND_CHANNELS;
+  const size_t operations = c->batch * c->channels * c->out_height * c->out_width * c->kernel_height * c->kernel_width / FL_LANES;
+  fl_divide(context, panels * c->batch, operations, run_panel, c);
 }

@@ -256,10 +256,10 @@ static void run_columns(tile t, size_t m, size_t columns, const float *next, int
   }
 }
 
-/* Computes m rows of C. `rows` lists the rows of A; if it is NULL, they lie `row_stride` apart from `first_row` on. */
-static void multiply_rows(const fl_gemm *g, const float *const *rows, const float *first_row, size_t row_stride, size_t m, float *c,
+/* Computes some columns of m rows of C. `rows` lists the rows of A; if it is NULL, they lie `row_stride` apart from `first_row` on. */
+static void multiply_rows(const fl_gemm *g, fl_range range, const float *const *rows, const float *first_row, size_t row_stride, size_t m, float *c,
                           size_t c_stride, const float *addend, size_t addend_stride) {
-  if (m == 0 || g->n == 0) {
+  if (m == 0 || range.begin == range.end) {
     return;
   }
   const size_t k = g->segments * g->depth;
@@ -283,7 +283,7 @@ static void multiply_rows(const fl_gemm *g, const float *const *rows, const floa
       const size_t depth = g->depth / parts + (part < g->depth % parts);
       const int first = segment == 0 && part == 0;
       const int last = segment + segments == g->segments && part + 1 == parts;
-      for (size_t column = 0; column < g->n;) {
+      for (size_t column = range.begin; column < range.end;) {
         const size_t columns = tile_columns(g->n - column);
         tile t = {0};
         t.rows = rows ? rows + segment * m : NULL;
@@ -309,8 +309,8 @@ static void multiply_rows(const fl_gemm *g, const float *const *rows, const floa
           t.low = 0.0f;
           t.high = g->activation == FL_ACTIVATION_RELU6 ? 6.0f : INFINITY;
         }
-        const float *next = column + columns < g->n ? t.b + columns * k : NULL;
-        run_columns(t, m, columns, next, column == 0 && rows == NULL, last && !in_registers ? g->activation : FL_ACTIVATION_NONE);
+        const float *next = column + columns < range.end ? t.b + columns * k : NULL;
+        run_columns(t, m, columns, next, column == range.begin && rows == NULL, last && !in_registers ? g->activation : FL_ACTIVATION_NONE);
         column += columns;
       }
       offset += depth;
@@ -319,20 +319,68 @@ static void multiply_rows(const fl_gemm *g, const float *const *rows, const floa
   } while (segment < g->segments);
 }
 
-void fl_gemm_rows(const fl_gemm *g, const float *const *rows, size_t m, float *c, size_t c_stride, const float *addend,
-                  size_t addend_stride) {
-  multiply_rows(g, rows, NULL, 0, m, c, c_stride, addend, addend_stride);
+static size_t tiles_of(const fl_gemm *g) {
+  size_t count = 0;
+  for (size_t column = 0; column < g->n; ++count) {
+    column += tile_columns(g->n - column);
+  }
+  return count;
 }
 
-void fl_gemm_dense(const fl_gemm *g, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride, const float *addend,
-                   size_t addend_stride) {
-  const size_t blocks = (m + FL_GEMM_ROWS - 1) / FL_GEMM_ROWS;
-  for (size_t block = 0, i = 0; block < blocks; ++block) {
-    const size_t count = m / blocks + (block < m % blocks);
-    fl_gemm part = *g;
-    part.row_bias = g->row_bias ? g->row_bias + i : NULL;
-    multiply_rows(&part, NULL, a + i * a_stride, a_stride, count, c + i * c_stride, c_stride, addend ? addend + i * addend_stride : NULL, addend_stride);
-    i += count;
+size_t fl_gemm_pieces(const fl_gemm *g, size_t wanted) {
+  const size_t tiles = wanted > 1 ? tiles_of(g) : 1;
+  return tiles < wanted ? tiles + (tiles == 0) : wanted;
+}
+
+fl_range fl_gemm_columns(const fl_gemm *g, size_t pieces, size_t piece) {
+  if (pieces == 1) {
+    return (fl_range){0, g->n};
+  }
+  const fl_range tiles = fl_range_of(tiles_of(g), pieces, piece);
+  fl_range columns = {0, 0};
+  for (size_t tile = 0, column = 0; tile <= tiles.end; ++tile) {
+    columns.begin = tile == tiles.begin ? column : columns.begin;
+    columns.end = column < g->n ? column : g->n;
+    column += column < g->n ? tile_columns(g->n - column) : 0;
+  }
+  return columns;
+}
+
+void fl_gemm_rows(const fl_gemm *g, fl_range columns, const float *const *rows, size_t m, float *c, size_t c_stride, const float *addend,
+                  size_t addend_stride) {
+  multiply_rows(g, columns, rows, NULL, 0, m, c, c_stride, addend, addend_stride);
+}
+
+/* A product with an A of one segment per row, in blocks of rows, and pieces of the columns of each. */
+typedef struct dense {
+  const fl_gemm *g;
+  const float *a;
+  size_t a_stride, m;
+  float *c;
+  size_t c_stride;
+  const float *addend;
+  size_t addend_stride;
+  size_t blocks, pieces;
+} dense;
+
+static void run_dense(const void *work, size_t piece, void *scratch) {
+  const dense *const d = work;
+  (void)scratch;
+  const fl_range rows = fl_range_of(d->m, d->blocks, piece / d->pieces), columns = fl_gemm_columns(d->g, d->pieces, piece % d->pieces);
+  fl_gemm part = *d->g;
+  part.row_bias = part.row_bias ? part.row_bias + rows.begin : NULL;
+  multiply_rows(&part, columns, NULL, d->a + rows.begin * d->a_stride, d->a_stride, rows.end - rows.begin, d->c + rows.begin * d->c_stride, d->c_stride,
+                d->addend ? d->addend + rows.begin * d->addend_stride : NULL, d->addend_stride);
+}
+
+void fl_gemm_dense(const fl_context *context, const fl_gemm *g, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride,
+                   const float *addend, size_t addend_stride) {
+  dense d = {g, a, a_stride, m, c, c_stride, addend, addend_stride, (m + FL_GEMM_ROWS - 1) / FL_GEMM_ROWS, 1};
+  const size_t operations = m * g->n * g->segments * g->depth / FL_LANES;
+  const size_t wanted = fl_pieces(context, operations);
+  if (d.blocks > 0) {
+    d.pieces = fl_gemm_pieces(g, (wanted + d.blocks - 1) / d.blocks);
+    fl_divide(context, d.blocks * d.pieces, operations, run_dense, &d);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "divide.h"
 #include "simd.h"
 
 #define FL_PANEL 16
@@ -49,13 +50,20 @@ static inline size_t fl_packed_size(size_t k, size_t n) { return (n + FL_PANEL -
 /* Packs B, whose element B[i][j] is b[i * stride_k + j * stride_n]. */
 void fl_pack_b(const float *b, size_t k, size_t n, size_t stride_k, size_t stride_n, float *packed);
 
-/* Computes m rows of C. rows[s * m + i] is segment s of row i of A; strides are in floats. `addend` may be NULL, or `c` itself with the same row
+/* Returns the columns of C in a piece, of `pieces` that may be empty. Columns that lie in one tile lie in one piece, so results are those of the
+ * whole product. */
+fl_range fl_gemm_columns(const fl_gemm *g, size_t pieces, size_t piece);
+/* Returns the number of pieces into which the columns can be cut, at most `wanted` and at least 1. */
+size_t fl_gemm_pieces(const fl_gemm *g, size_t wanted);
+
+/* Computes these columns of m rows of C. rows[s * m + i] is segment s of row i of A; strides are in floats. `addend` may be NULL, or `c` itself with the same row
  * stride; otherwise it must not overlap C. At most FL_GEMM_ROWS rows per call stay in cache for all columns, and are fastest. */
-void fl_gemm_rows(const fl_gemm *g, const float *const *rows, size_t m, float *c, size_t c_stride, const float *addend, size_t addend_stride);
+void fl_gemm_rows(const fl_gemm *g, fl_range columns, const float *const *rows, size_t m, float *c, size_t c_stride, const float *addend,
+                  size_t addend_stride);
 #define FL_GEMM_ROWS 192
 
-/* Computes m rows of C for an A of one segment per row, `a_stride` floats apart. Is fast for any m. */
-void fl_gemm_dense(const fl_gemm *g, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride, const float *addend,
-                   size_t addend_stride);
+/* Computes m rows of C for an A of one segment per row, `a_stride` floats apart. Is fast for any m. The threads of `context` help; NULL: none do. */
+void fl_gemm_dense(const fl_context *context, const fl_gemm *g, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride,
+                   const float *addend, size_t addend_stride);
 
 #endif

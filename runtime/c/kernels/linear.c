@@ -32,8 +32,8 @@ fl_status fl_linear_out(fl_context *context, fl_value *const *args, size_t count
   const size_t rows = fl_rows_of(input), n = (size_t)features, k = (size_t)weight->sizes[1];
   const size_t n_stride = (size_t)weight->strides[0], k_stride = (size_t)weight->strides[1];
   if (fl_is(out->dtype, FL_FLOAT32)) {
-    fl_matmul((fl_matrix){out->data, rows, n, n, 1}, (fl_matrix){input->data, rows, k, k, 1},
-              (fl_matrix){weight->data, k, n, k_stride, n_stride}, bias ? bias->data : NULL, context->scratch);
+    fl_matmul(context, (fl_matrix){out->data, rows, n, n, 1}, (fl_matrix){input->data, rows, k, k, 1},
+              (fl_matrix){weight->data, k, n, k_stride, n_stride}, bias ? bias->data : NULL);
     return FL_OK;
   }
   fl_matmul_any((fl_any_matrix){out->data, 0, rows, n, n, 1, out->dtype}, (fl_any_matrix){input->data, 0, rows, k, k, 1, input->dtype},
@@ -72,6 +72,6 @@ fl_status fl_packed_linear_out(fl_context *context, fl_value *const *args, size_
            "the addend must have the result's shape");
   const size_t n = (size_t)features, k = (size_t)weight->sizes[1];
   const fl_gemm g = {n, 1, k, weight->data, bias ? bias->data : NULL, activation, 0, NULL};
-  fl_gemm_dense(&g, input->data, k, fl_rows_of(input), out->data, n, addend ? addend->data : NULL, n);
+  fl_gemm_dense(context, &g, input->data, k, fl_rows_of(input), out->data, n, addend ? addend->data : NULL, n);
   return FL_OK;
 }

@@ -1,6 +1,7 @@
 /* Runs elementwise functions over tensors, which are broadcast and converted in blocks. */
 #include "loops.h"
 
+#include "divide.h"
 #include "simd.h"
 
 size_t fl_views_scratch(fl_value *const *args, size_t count) {
@@ -313,16 +314,33 @@ static int shape_of(const channel *c, size_t n, int64_t apart) {
   return c->stride == 0 ? COLUMN : -1;
 }
 
-/* Runs several short rows at once, and returns nonzero; returns 0, and computes nothing, if elements need a conversion or rows do not fit. */
-static int run_short_rows(fl_context *context, const fl_map *map, fl_nest *nest, channel *channels, size_t count, char **at) {
-  uint32_t index[FL_MAX_DIMS] = {0};
+/* A function of elements, prepared: how each operand is read, and the loops over all of them. */
+typedef struct mapping {
+  const fl_map *map;
+  const fl_nest *nest;             /* NULL: the elements of all operands lie side by side */
+  channel channels[FL_MAX_OPERANDS];
+  char *at[FL_MAX_OPERANDS];
+  size_t count;                    /* inputs */
+  size_t n;                        /* elements of a row */
+  size_t bytes;                    /* of an element in all blocks */
+  uint8_t in_blocks[FL_MAX_OPERANDS], with_raw[FL_MAX_OPERANDS];
+  fl_convert_fn wrap, unwrap;
+  size_t items, item, pieces;      /* what is divided: `items` times `item` positions of the outermost loop */
+  size_t scratch_size;
+} mapping;
+
+/* Runs rows [begin, end) of the outermost loop, several short rows at once, and returns nonzero; returns 0, and computes nothing, if elements need a
+ * conversion or rows do not fit. */
+static __attribute__((noinline)) int run_short_rows(fl_context *context, const mapping *m, size_t begin, size_t end, channel *channels, char **at) {
+  const fl_nest *const nest = m->nest;
+  uint32_t index[FL_MAX_DIMS] = {(uint32_t)begin};
   shape shapes[FL_MAX_OPERANDS];
   size_t bytes = 0;
   if (nest->rank < 2) {
     return 0;
   }
-  const size_t n = nest->sizes[nest->rank - 1], rows = nest->sizes[nest->rank - 2];
-  for (size_t k = 0; k <= count; ++k) {
+  const size_t n = nest->sizes[nest->rank - 1], rows = nest->rank == 2 ? end - begin : nest->sizes[nest->rank - 2];
+  for (size_t k = 0; k <= m->count; ++k) {
     const int found = shape_of(&channels[k], n, nest->strides[k][nest->rank - 2]);
     if (found < 0 || (k == 0 && found != WHOLE)) {
       return 0;
@@ -336,7 +354,7 @@ static int run_short_rows(fl_context *context, const fl_map *map, fl_nest *nest,
   if (step < 2) {
     return 0;
   }
-  for (size_t k = 1; k <= count; ++k) {
+  for (size_t k = 1; k <= m->count; ++k) {
     if (shapes[k] != WHOLE && fl_buffer_take(context, &channels[k].buffer, room, 0) != FL_OK) {
       return 0;
     }
@@ -345,7 +363,7 @@ static int run_short_rows(fl_context *context, const fl_map *map, fl_nest *nest,
     for (size_t row = 0; row < rows; row += step) {
       const size_t some = rows - row < step ? rows - row : step;
       const void *in[FL_MAX_OPERANDS - 1];
-      for (size_t k = 1; k <= count; ++k) {
+      for (size_t k = 1; k <= m->count; ++k) {
         fl_buffer *const buffer = &channels[k].buffer;
         const int64_t apart = nest->strides[k][nest->rank - 2];
         const char *const from = at[k] + (int64_t)row * apart;
@@ -359,10 +377,40 @@ static int run_short_rows(fl_context *context, const fl_map *map, fl_nest *nest,
           channels[k].splat = from;
         }
       }
-      map->span(some * n, at[0] + (int64_t)row * nest->strides[0][nest->rank - 2], in, map->parameters);
+      m->map->span(some * n, at[0] + (int64_t)row * nest->strides[0][nest->rank - 2], in, m->map->parameters);
     }
-  } while (fl_nest_next(nest, 2, index, at));
+  } while (nest->rank > 2 && fl_nest_next(nest, 2, index, at) && index[0] < end);
   return 1;
+}
+
+/* Computes a range of the outermost loop. */
+static void run_mapping(const void *work, size_t piece, void *scratch) {
+  const mapping *const m = work;
+  const fl_nest *const nest = m->nest;
+  const size_t outer = nest != NULL && nest->rank > 1 ? nest->sizes[0] : m->n;
+  const fl_range items = fl_range_of(m->items, m->pieces, piece);
+  const size_t begin = items.begin * m->item, end = items.end * m->item < outer ? items.end * m->item : outer;
+  const size_t n = nest != NULL && nest->rank > 1 ? m->n : end - begin;
+  fl_context context = {.scratch = scratch, .scratch_size = m->scratch_size};
+  uint32_t index[FL_MAX_DIMS] = {(uint32_t)begin};
+  channel channels[FL_MAX_OPERANDS];
+  char *at[FL_MAX_OPERANDS];
+  for (size_t k = 0; k <= m->count; ++k) {
+    channels[k] = m->channels[k];
+    at[k] = m->at[k] + (int64_t)begin * (nest != NULL && nest->rank > 1 ? nest->strides[k][0] : channels[k].stride);
+  }
+  if (m->wrap == NULL && nest != NULL && n < FL_BLOCK / 2 && run_short_rows(&context, m, begin, end, channels, at)) {
+    return;
+  }
+  const size_t most = in_whole_blocks(m->n), block = m->bytes > 0 ? fl_block_length(m->bytes) : m->n, step = block < most ? block : most;
+  for (size_t k = 0; k <= m->count; ++k) {
+    if (m->in_blocks[k] && fl_buffer_take(&context, &channels[k].buffer, step, m->with_raw[k]) != FL_OK) {
+      return; /* fl_map_run has made sure that there is enough */
+    }
+  }
+  do {
+    run_row(m->map, channels, m->count, n, step, at, m->wrap, m->unwrap);
+  } while (nest != NULL && fl_nest_next(nest, 1, index, at) && index[0] < end);
 }
 
 /* Returns whether out's elements lie side by side, and each operand has its elements at the same places, or is one number. */
@@ -376,55 +424,47 @@ static int is_flat(const fl_tensor *out, const fl_tensor *const *in, size_t coun
 
 fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count, const fl_map *map) {
   const fl_mark mark = fl_mark_scratch(context);
-  channel channels[FL_MAX_OPERANDS];
-  int in_blocks[FL_MAX_OPERANDS];
-  int with_raw[FL_MAX_OPERANDS];
-  char *at[FL_MAX_OPERANDS];
-  uint32_t index[FL_MAX_DIMS] = {0};
-  fl_nest *nest = NULL; /* NULL: the elements of all operands lie side by side */
-  size_t n = fl_numel(out);
+  mapping m = {.map = map, .count = count, .n = fl_numel(out), .item = 1};
+  const size_t elements = m.n;
   if (!is_flat(out, in, count)) {
     FL_TAKE(fl_nest, loops, 1);
     FL_TRY(build_nest(context, loops, out, in, count));
-    nest = loops;
+    m.nest = loops;
   }
-  if (n == 0) {
+  if (elements == 0) {
     fl_release(context, mark);
     return FL_OK;
   }
-  if (nest != NULL) {
-    n = nest->rank > 0 ? nest->sizes[nest->rank - 1] : 1;
+  if (m.nest != NULL) {
+    m.n = m.nest->rank > 0 ? m.nest->sizes[m.nest->rank - 1] : 1;
   }
   /* Integers that are computed in a type narrower than out wrap to that type first. */
   const int wraps = map->result == FL_COMPUTE_I64 && map->common >= 0 && map->common != out->dtype && map->common != FL_INT64;
-  fl_convert_fn wrap = wraps ? fl_narrow(FL_COMPUTE_I64, map->common) : NULL;
-  fl_convert_fn unwrap = wraps ? fl_widen(map->common, FL_COMPUTE_I64) : NULL;
-  size_t bytes = 0;
+  m.wrap = wraps ? fl_narrow(FL_COMPUTE_I64, map->common) : NULL;
+  m.unwrap = wraps ? fl_widen(map->common, FL_COMPUTE_I64) : NULL;
   for (size_t k = 0; k <= count; ++k) {
     const fl_tensor *tensor = k == 0 ? out : in[k - 1];
     const fl_compute type = k == 0 ? map->result : map->in[k - 1];
-    channel *c = &channels[k];
+    channel *c = &m.channels[k];
     c->buffer = k == 0 ? fl_buffer_for_writing(type, tensor->dtype) : fl_buffer_for_reading(tensor->dtype, type);
-    c->stride = nest == NULL ? (tensor->rank > 0 ? (int64_t)c->buffer.element : 0) : nest->rank > 0 ? nest->strides[k][nest->rank - 1] : 0;
-    c->splat = NULL;
-    at[k] = tensor->data;
-    in_blocks[k] = !fl_is_direct(&c->buffer, n, c->stride) || (k == 0 && wraps);
-    with_raw[k] = c->stride == 0 && k > 0 ? 0 : c->stride != (int64_t)c->buffer.element || (k == 0 && wraps);
-    bytes += in_blocks[k] ? (with_raw[k] ? c->buffer.element : 0) + c->buffer.width : 0;
+    c->stride = m.nest == NULL ? (tensor->rank > 0 ? (int64_t)c->buffer.element : 0) : m.nest->rank > 0 ? m.nest->strides[k][m.nest->rank - 1] : 0;
+    m.at[k] = tensor->data;
+    m.in_blocks[k] = !fl_is_direct(&c->buffer, m.n, c->stride) || (k == 0 && wraps);
+    m.with_raw[k] = c->stride == 0 && k > 0 ? 0 : c->stride != (int64_t)c->buffer.element || (k == 0 && wraps);
+    m.bytes += m.in_blocks[k] ? (m.with_raw[k] ? c->buffer.element : 0) + c->buffer.width : 0;
   }
-  if (!wraps && nest != NULL && n < FL_BLOCK / 2 && run_short_rows(context, map, nest, channels, count, at)) {
-    fl_release(context, mark);
-    return FL_OK;
+  const size_t most = in_whole_blocks(m.n), block = m.bytes > 0 ? fl_block_length(m.bytes) : 0;
+  FL_CHECK(context, context->scratch_size >= (block < most ? block : most) * m.bytes, "the kernel was given too little scratch memory");
+  if (m.nest != NULL && m.nest->rank > 1) {
+    m.items = m.nest->sizes[0];
+  } else {
+    m.item = FL_BLOCK; /* so that vectors lie as in one piece */
+    m.items = (m.n + FL_BLOCK - 1) / FL_BLOCK;
   }
-  const size_t most = in_whole_blocks(n), block = bytes > 0 ? fl_block_length(bytes) : n, step = block < most ? block : most;
-  for (size_t k = 0; k <= count; ++k) {
-    if (in_blocks[k]) {
-      FL_TRY(fl_buffer_take(context, &channels[k].buffer, step, with_raw[k]));
-    }
-  }
-  do {
-    run_row(map, channels, count, n, step, at, wrap, unwrap);
-  } while (nest != NULL && fl_nest_next(nest, 1, index, at));
+  const size_t wanted = fl_pieces(context, elements);
+  m.pieces = m.items < wanted ? m.items : wanted;
+  m.scratch_size = context->scratch_size;
+  fl_divide(context, m.pieces, elements, run_mapping, &m);
   fl_release(context, mark);
   return FL_OK;
 }

@@ -50,19 +50,20 @@ FL_INLINE fl_vec sine(fl_vec x, int32_t quarter) {
 
 #define SINE(name, function, quarter)                                                               \
   static void name##_f32(size_t n, void *out, const void *const *in, const fl_parameter *p) {       \
-    float *y = out;                                                                                 \
-    const float *x = in[0];                                                                         \
-    int far = 0;                                                                                    \
     (void)p;                                                                                        \
-    for (size_t i = 0; i < n; ++i) {                                                                \
-      far |= !(fabsf(x[i]) <= LARGEST_ANGLE);                                                       \
-    }                                                                                               \
-    for (size_t i = 0; far && i < n; ++i) {                                                         \
-      y[i] = function##f(x[i]);                                                                     \
-    }                                                                                               \
-    for (size_t i = 0; !far && i < n; i += FL_LANES) {                                              \
+    for (size_t i = 0; i < n; i += FL_LANES) {                                                      \
       const size_t m = n - i < FL_LANES ? n - i : FL_LANES;                                         \
-      fl_store_part(y + i, sine(fl_load_part(x + i, m), quarter), m);                               \
+      const fl_vec x = fl_load_part((const float *)in[0] + i, m);                                   \
+      float angles[FL_LANES], *const y = (float *)out + i;                                          \
+      int far = 0;                                                                                  \
+      fl_store(angles, x);                                                                          \
+      fl_store_part(y, sine(x, quarter), m);                                                        \
+      for (size_t j = 0; j < FL_LANES; ++j) {                                                       \
+        far |= !(fabsf(angles[j]) <= LARGEST_ANGLE);                                                \
+      }                                                                                             \
+      for (size_t j = 0; far && j < m; ++j) {                                                       \
+        y[j] = fabsf(angles[j]) <= LARGEST_ANGLE ? y[j] : function##f(angles[j]);                   \
+      }                                                                                             \
     }                                                                                               \
   }                                                                                                 \
   FL_SPAN1(name##_f64, double, double, function(x))                                                 \

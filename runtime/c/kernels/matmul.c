@@ -1,6 +1,7 @@
 /* aten::mm, aten::bmm, aten::addmm and aten::baddbmm. */
 #include "matmul.h"
 
+#include "divide.h"
 #include "element.h"
 #include "loops.h"
 
@@ -9,6 +10,8 @@
 /* B is packed in pieces of at most PACK_DEPTH rows and about PACK_FLOATS floats, which limits scratch memory and stays in cache. */
 #define PACK_DEPTH 1024
 #define PACK_FLOATS 65536
+/* Columns that are whole vectors of any width. */
+#define WHOLE_VECTORS 64
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t most(size_t a, size_t b) { return a > b ? a : b; }
@@ -110,36 +113,78 @@ static void add_bias(fl_matrix c, const float *bias) {
   }
 }
 
-/* Computes c = a b, where rows of c are contiguous, with one packed piece of b at a time. */
-static void packed(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *scratch) {
-  const size_t step = pack_columns(c.columns, least(b.rows, PACK_DEPTH));
-  float *const a_copy = scratch + step * least(b.rows, PACK_DEPTH);
-  for (size_t column = 0; column < c.columns; column += step) {
-    const size_t columns = least(step, c.columns - column);
-    for (size_t k = 0; k < b.rows; k += PACK_DEPTH) {
-      const size_t depth = least(PACK_DEPTH, b.rows - k);
-      fl_pack_b(b.data + k * b.row_stride + column * b.column_stride, depth, columns, b.row_stride, b.column_stride, scratch);
-      const int last = k + depth == b.rows;
-      const fl_gemm g = {columns, 1, depth, scratch, last && bias ? bias + column : NULL, FL_ACTIVATION_NONE, k > 0, NULL};
-      if (a.column_stride == 1 || depth == 1) {
-        fl_gemm_dense(&g, a.data + k * a.column_stride, a.row_stride, c.rows, c.data + column, c.row_stride, NULL, 0);
-        continue;
-      }
-      for (size_t i = 0; i < c.rows; i += FL_GEMM_ROWS) {
-        const size_t rows = least(FL_GEMM_ROWS, c.rows - i);
-        for (size_t x = 0; x < depth; ++x) {
-          const float *from = a.data + i * a.row_stride + (k + x) * a.column_stride;
-          for (size_t r = 0; r < rows; ++r) {
-            a_copy[r * depth + x] = from[r * a.row_stride];
-          }
+/* The product c = a b, where rows of c are contiguous, with a part of b's columns in each piece. */
+typedef struct product {
+  fl_matrix c, a, b;
+  const float *bias;
+  size_t step;               /* columns of a piece */
+  const fl_context *context; /* whose threads help in a piece, or NULL */
+} product;
+
+static void run_packed(const void *work, size_t piece, void *scratch) {
+  const product *const p = work;
+  const fl_matrix c = p->c, a = p->a, b = p->b;
+  float *const packed = scratch, *const a_copy = packed + p->step * least(b.rows, PACK_DEPTH);
+  const size_t column = piece * p->step, columns = least(p->step, c.columns - column);
+  for (size_t k = 0; k < b.rows; k += PACK_DEPTH) {
+    const size_t depth = least(PACK_DEPTH, b.rows - k);
+    fl_pack_b(b.data + k * b.row_stride + column * b.column_stride, depth, columns, b.row_stride, b.column_stride, packed);
+    const int last = k + depth == b.rows;
+    const fl_gemm g = {columns, 1, depth, packed, last && p->bias ? p->bias + column : NULL, FL_ACTIVATION_NONE, k > 0, NULL};
+    if (a.column_stride == 1 || depth == 1) {
+      fl_gemm_dense(p->context, &g, a.data + k * a.column_stride, a.row_stride, c.rows, c.data + column, c.row_stride, NULL, 0);
+      continue;
+    }
+    for (size_t i = 0; i < c.rows; i += FL_GEMM_ROWS) {
+      const size_t rows = least(FL_GEMM_ROWS, c.rows - i);
+      for (size_t x = 0; x < depth; ++x) {
+        const float *from = a.data + i * a.row_stride + (k + x) * a.column_stride;
+        for (size_t r = 0; r < rows; ++r) {
+          a_copy[r * depth + x] = from[r * a.row_stride];
         }
-        fl_gemm_dense(&g, a_copy, depth, rows, c.data + i * c.row_stride + column, c.row_stride, NULL, 0);
       }
+      fl_gemm_dense(p->context, &g, a_copy, depth, rows, c.data + i * c.row_stride + column, c.row_stride, NULL, 0);
     }
   }
 }
 
-void fl_matmul(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *scratch) {
+static void multiply_packed(const fl_context *context, product *p) {
+  const size_t operations = p->c.rows * p->c.columns * p->b.rows / FL_LANES;
+  p->step = pack_columns(p->c.columns, least(p->b.rows, PACK_DEPTH));
+  const size_t pieces = (p->c.columns + p->step - 1) / p->step;
+  if (2 * pieces >= fl_pieces(context, operations)) {
+    fl_divide(context, pieces, operations, run_packed, p);
+    return;
+  }
+  p->context = context;
+  for (size_t piece = 0; piece < pieces; ++piece) {
+    run_packed(p, piece, context->scratch);
+  }
+}
+
+/* Returns a piece of a product whose columns may be cut where no vector is. */
+static product direct_part(const product *p, size_t piece) {
+  const size_t column = piece * p->step;
+  product part = *p;
+  part.c.data += column * p->c.column_stride;
+  part.b.data += column * p->b.column_stride;
+  part.c.columns = part.b.columns = least(p->step, p->c.columns - column);
+  return part;
+}
+
+static void run_rows_direct(const void *work, size_t piece, void *scratch) {
+  (void)scratch;
+  const product p = direct_part(work, piece);
+  rows_direct(p.c, p.a, p.b);
+}
+
+static void run_columns_direct(const void *work, size_t piece, void *scratch) {
+  (void)scratch;
+  const product p = direct_part(work, piece);
+  columns_direct(p.c, p.a, p.b);
+}
+
+void fl_matmul(const fl_context *context, fl_matrix c, fl_matrix a, fl_matrix b, const float *bias) {
   if (c.rows == 0 || c.columns == 0) {
     return;
   }
@@ -152,16 +197,20 @@ void fl_matmul(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *
     a = left;
     c = fl_transposed(c);
   }
+  const size_t operations = c.rows * c.columns * b.rows / FL_LANES, wanted = fl_pieces(context, operations);
+  product p = {.c = c, .a = a, .b = b, .step = ((c.columns + wanted - 1) / wanted + WHOLE_VECTORS - 1) / WHOLE_VECTORS * WHOLE_VECTORS};
+  const size_t direct = (c.columns + p.step - 1) / p.step;
   if (b.rows == 0) {
     for (size_t i = 0; i < c.rows; ++i) {
       memset(c.data + i * c.row_stride, 0, c.columns * sizeof(float));
     }
   } else if (goes_by_columns(c, a, b) && (c.columns < FL_LANES || b.column_stride != 1)) {
-    columns_direct(c, a, b);
+    fl_divide(context, direct, operations, run_columns_direct, &p);
   } else if (goes_by_rows(c, b)) {
-    rows_direct(c, a, b);
+    fl_divide(context, direct, operations, run_rows_direct, &p);
   } else {
-    packed(c, a, b, turned ? NULL : bias, scratch);
+    p.bias = turned ? NULL : bias;
+    multiply_packed(context, &p);
     if (!turned) {
       return;
     }
@@ -249,11 +298,33 @@ static __attribute__((noinline)) void multiply_half(const fl_any_matrix *c, cons
     for (size_t j = 0; j < c->columns; j += HALF_TILE) {
       const size_t columns = least(HALF_TILE, c->columns - j);
       const fl_matrix y = part_in_float(b, 0, k, j, columns, right);
-      fl_matmul((fl_matrix){product, rows, columns, columns, 1}, x, y, NULL, product + most_rows * most_columns);
+      const fl_context rest = {.scratch = product + most_rows * most_columns};
+      fl_matmul(&rest, (fl_matrix){product, rows, columns, columns, 1}, x, y, NULL);
       for (size_t r = 0; r < rows; ++r) {
         narrow(columns, (uint16_t *)c->data + c->offset + (i + r) * c->row_stride + j, product + r * columns);
       }
     }
+  }
+}
+
+/* A batch of products. */
+typedef struct batch {
+  const fl_tensor *a, *b, *out;
+  const fl_context *context; /* whose threads help in a product, or NULL */
+} batch;
+
+/* Computes product `i` of a batch. */
+static void run_matrix(const void *work, size_t i, void *scratch) {
+  const batch *const w = work;
+  const fl_any_matrix c = matrix_of(w->out, i), x = matrix_of(w->a, i), y = matrix_of(w->b, i);
+  const int strided = c.row_stride != 1 && c.column_stride != 1 && c.rows > 1 && c.columns > 1;
+  if (fl_is(c.dtype, FL_FLOAT32) && !strided) {
+    fl_context alone = {.scratch = scratch};
+    fl_matmul(w->context ? w->context : &alone, float_matrix(c), float_matrix(x), float_matrix(y), NULL);
+  } else if (is_half(c.dtype) && (c.column_stride == 1 || c.columns == 1) && is_dense(&x) && is_dense(&y) && x.columns > 0) {
+    multiply_half(&c, &x, &y, scratch);
+  } else {
+    fl_matmul_any(c, x, y);
   }
 }
 
@@ -265,20 +336,15 @@ static fl_status multiply(fl_context *context, fl_tensor *out, const fl_tensor *
   FL_CHECK(context, rank == 2 || a->sizes[0] == b->sizes[0], "both operands must have the same batch size");
   int32_t sizes[3] = {a->sizes[0], a->sizes[rank - 2], b->sizes[rank - 1]};
   FL_TRY(fl_resize(context, out, rank == 2 ? sizes + 1 : sizes, rank));
-  const size_t batches = rank == 3 ? (size_t)a->sizes[0] : 1;
-  for (size_t i = 0; i < batches; ++i) {
-    const fl_any_matrix c = matrix_of(out, i);
-    const int strided = c.row_stride != 1 && c.column_stride != 1 && c.rows > 1 && c.columns > 1;
-    if (fl_is(out->dtype, FL_FLOAT32) && !strided) {
-      fl_matmul(float_matrix(c), float_matrix(matrix_of(a, i)), float_matrix(matrix_of(b, i)), NULL, context->scratch);
-      continue;
-    }
-    const fl_any_matrix x = matrix_of(a, i), y = matrix_of(b, i);
-    if (is_half(out->dtype) && (c.column_stride == 1 || c.columns == 1) && is_dense(&x) && is_dense(&y) && x.columns > 0) {
-      multiply_half(&c, &x, &y, context->scratch);
-    } else {
-      fl_matmul_any(c, x, y);
-    }
+  batch work = {a, b, out, NULL};
+  const size_t count = rank == 3 ? (size_t)a->sizes[0] : 1, operations = count * fl_numel(out) * (size_t)a->sizes[rank - 1];
+  if (2 * count >= fl_pieces(context, operations)) {
+    fl_divide(context, count, operations, run_matrix, &work);
+    return FL_OK;
+  }
+  work.context = context;
+  for (size_t i = 0; i < count; ++i) {
+    run_matrix(&work, i, context->scratch);
   }
   return FL_OK;
 }
@@ -384,7 +450,7 @@ static fl_status add_product(fl_context *context, fl_value *const *args, uint8_t
                       fl_numel(self) == (size_t)sizes[2] && self->sizes[self->rank - 1] == sizes[2];
   if (is_bias && fl_is(a->dtype, FL_FLOAT32) && fl_is(b->dtype, FL_FLOAT32) && a->sizes[1] == b->sizes[0]) {
     FL_TRY(fl_resize(context, out, sizes + 1, 2));
-    fl_matmul(float_matrix(matrix_of(out, 0)), float_matrix(matrix_of(a, 0)), float_matrix(matrix_of(b, 0)), self->data, context->scratch);
+    fl_matmul(context, float_matrix(matrix_of(out, 0)), float_matrix(matrix_of(a, 0)), float_matrix(matrix_of(b, 0)), self->data);
     return FL_OK;
   }
   FL_TRY(multiply(context, out, a, b, rank));

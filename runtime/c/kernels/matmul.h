@@ -19,8 +19,8 @@ static inline fl_matrix fl_transposed(fl_matrix a) {
 /* Returns the floats of scratch memory that fl_matmul needs for c = a b, and for all smaller products of the same layouts. Reads no data. */
 size_t fl_matmul_scratch(fl_matrix c, fl_matrix a, fl_matrix b);
 
-/* Computes c = a b, and adds `bias` to each row of c if it is not NULL. One of c's strides must be 1. */
-void fl_matmul(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *scratch);
+/* Computes c = a b, and adds `bias` to each row of c if it is not NULL. One of c's strides must be 1. The context has the scratch memory. */
+void fl_matmul(const fl_context *context, fl_matrix c, fl_matrix a, fl_matrix b, const float *bias);
 
 /* A view of a matrix of any real dtype, with `offset` and strides in elements. */
 typedef struct fl_any_matrix {

@@ -105,7 +105,7 @@ typedef struct tile {
   float *out;
   size_t out_line;
   size_t last;          /* the place of the last vector, which may overlap others */
-  size_t left;          /* numbers from `out` to the end of the plane: those behind a row may be written, because later ones replace them */
+  size_t left;          /* numbers from `out` to the end of the band: those behind a row may be written, because later ones replace them */
   size_t width;         /* numbers in the last vector */
 } tile;
 
@@ -188,34 +188,46 @@ static __attribute__((noinline)) void compute_band(const fl_conv2d *c, tile t, s
   }
 }
 
-void fl_conv2d_planes(const fl_conv2d *c, size_t groups, void *scratch) {
-  const band b = fitting_band(c, groups);
+/* A convolution in bands of the result of each group. */
+typedef struct bands {
+  const fl_conv2d *c;
+  size_t groups, down;
+  band band;
+} bands;
+
+static void run_band(const void *work, size_t piece, void *scratch) {
+  const fl_conv2d *const c = ((const bands *)work)->c;
+  const band b = ((const bands *)work)->band;
+  const size_t groups = ((const bands *)work)->groups, down = ((const bands *)work)->down;
+  const size_t group = piece / down, y = piece % down * b.rows, rows = least(b.rows, c->out_height - y);
   const size_t taps = taps_of(c), outs = c->out_channels / groups, pixels = c->out_height * c->out_width;
   size_t *const offsets = scratch;
   float *const floats = (float *)(void *)((char *)scratch + FL_TAKEN(size_t, taps));
   float *const padded = floats + floats_of(&b) + SLACK;
+  const float *const image = c->input + group * b.channels * c->height * c->width;
   memset(floats, 0, (floats_of(&b) + SLACK) * sizeof(float));
   for (size_t tap = 0; tap < taps; ++tap) {
-    const size_t down = tap / c->kernel_width * c->dilation_height, across = tap % c->kernel_width * c->dilation_width;
-    const size_t line = down % c->stride_height * b.lines + down / c->stride_height;
+    const size_t below = tap / c->kernel_width * c->dilation_height, across = tap % c->kernel_width * c->dilation_width;
+    const size_t line = below % c->stride_height * b.lines + below / c->stride_height;
     offsets[tap] = line * b.line + across % c->stride_width * b.width + across / c->stride_width;
   }
   tile t = {.offsets = offsets, .taps = taps, .channels = b.channels, .plane = b.plane, .line = b.line, .input = floats, .out_line = c->out_width};
-  for (size_t group = 0; group < c->batch * groups; ++group) {
-    const float *const image = c->input + group * b.channels * c->height * c->width;
-    for (size_t y = 0; y < c->out_height; y += b.rows) {
-      const size_t rows = least(b.rows, c->out_height - y);
-      for (size_t channel = 0; channel < b.channels; ++channel) {
-        fill(c, &b, image + channel * c->height * c->width, y, rows, padded, floats + channel * b.plane);
-      }
-      for (size_t o = 0; o < outs; ++o) {
-        const size_t channel = group % groups * outs + o;
-        t.weight = c->weight + channel * b.channels * taps;
-        t.bias = c->bias ? c->bias[channel] : 0.0f;
-        t.out = c->out + (group * outs + o) * pixels + y * c->out_width;
-        t.left = pixels - y * c->out_width;
-        compute_band(c, t, rows);
-      }
-    }
+  for (size_t channel = 0; channel < b.channels; ++channel) {
+    fill(c, &b, image + channel * c->height * c->width, y, rows, padded, floats + channel * b.plane);
   }
+  for (size_t o = 0; o < outs; ++o) {
+    const size_t channel = group % groups * outs + o;
+    t.weight = c->weight + channel * b.channels * taps;
+    t.bias = c->bias ? c->bias[channel] : 0.0f;
+    t.out = c->out + (group * outs + o) * pixels + y * c->out_width;
+    t.left = rows * c->out_width;
+    compute_band(c, t, rows);
+  }
+}
+
+void fl_conv2d_planes(const fl_context *context, const fl_conv2d *c, size_t groups) {
+  bands work = {c, groups, 0, fitting_band(c, groups)};
+  work.down = (c->out_height + work.band.rows - 1) / work.band.rows;
+  const size_t operations = c->batch * c->out_channels * c->out_height * c->out_width * work.band.channels * taps_of(c) / FL_LANES;
+  fl_divide(context, c->batch * groups * work.down, operations, run_band, &work);
 }

@@ -84,7 +84,7 @@ static void run_by_panels(const mixed *p, float *panel) {
       }
     }
     const fl_gemm product = {width, 1, p->k, panel, NULL, FL_ACTIVATION_NONE, 0, NULL};
-    fl_gemm_dense(&product, p->x->data, p->k, p->m, (float *)p->out->data + n, p->n, NULL, 0);
+    fl_gemm_dense(NULL, &product, p->x->data, p->k, p->m, (float *)p->out->data + n, p->n, NULL, 0);
   }
 }
 

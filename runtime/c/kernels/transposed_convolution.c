@@ -99,7 +99,7 @@ void fl_transposed_convolution(const fl_convolution *p, void *scratch) {
         for (size_t pixel = 0; pixel < in_area; pixel += t.pixels) {
           const size_t count = least(t.pixels, in_area - pixel);
           fl_transpose(image + pixel, in_area, t.channels, count, rows, t.channels);
-          fl_gemm_dense(&product, rows, t.channels, count, products, n, NULL, 0);
+          fl_gemm_dense(NULL, &product, rows, t.channels, count, products, n, NULL, 0);
           for (size_t i = 0; i < count; ++i) {
             add_pixel(p, pixel + i, products + i * n, outs, out);
           }

@@ -156,7 +156,7 @@ static void run_many(const layer *l, const float *x, size_t m, float *floats, fl
       dequantize_panel(l->weight + (first + at) / FL_PANEL * size, ones, l->k, FL_PANEL, floats + at / FL_PANEL * size);
     }
     const fl_gemm g = {columns, 1, l->k, floats, NULL, FL_ACTIVATION_NONE, 0, NULL};
-    fl_gemm_dense(&g, x, l->k, m, out + first, l->n, NULL, 0);
+    fl_gemm_dense(NULL, &g, x, l->k, m, out + first, l->n, NULL, 0);
     for (size_t i = 0; i < m; ++i) {
       float *const row = out + i * l->n + first;
       FL_INDEPENDENT for (size_t j = 0; j < columns; ++j) {

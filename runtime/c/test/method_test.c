@@ -444,6 +444,35 @@ static void test_memory_that_is_too_small(void) {
   close_method(&l);
 }
 
+/* Computes the pieces in the calling thread. */
+static void run_alone(const fl_threads *threads, fl_task_fn task, void *work, size_t pieces) {
+  for (size_t piece = 0; piece < pieces; ++piece) {
+    task(work, piece, (uint32_t)(piece % threads->count));
+  }
+}
+
+static void test_threads_need_scratch_memory_each(void) {
+  loaded l;
+  fl_error error;
+  const fl_threads three = {3, run_alone, NULL, 0}, one = {1, run_alone, NULL, 0};
+  open_method(&l, "add", &registry);
+  CHECK(l.need.scratch == 200);
+  CHECK(fl_method_set_threads(&l.method, &one, &error) == FL_OK && l.method.context.threads == NULL);
+  CHECK(fl_method_set_threads(&l.method, &three, &error) == FL_OUT_OF_MEMORY);
+  CHECK_TEXT(error, "method 'forward' needs 768 bytes of scratch memory");
+  free(l.memory.scratch);
+  l.memory.scratch = exact(3 * 256);
+  l.memory.scratch_size = 3 * 256;
+  fl_method_destroy(&l.method);
+  CHECK(fl_method_init(&l.method, &l.program, 0, &registry, &l.memory, &error) == FL_OK);
+  CHECK(fl_method_set_threads(&l.method, &three, &error) == FL_OK);
+  CHECK(l.method.context.threads == &three && l.method.context.scratch_size == 256);
+  CHECK(fl_method_set_threads(&l.method, NULL, &error) == FL_OK);
+  CHECK(l.method.context.threads == NULL && l.method.context.scratch_size == 3 * 256);
+  close_method(&l);
+  CHECK(fl_method_set_threads(&l.method, &three, &error) == FL_INVALID_STATE);
+}
+
 int main(void) {
   test_add();
   test_layouts();
@@ -456,6 +485,7 @@ int main(void) {
   test_state();
   test_scalar_input();
   test_scratch_of_lists();
+  test_threads_need_scratch_memory_each();
   test_what_is_missing();
   test_memory_that_is_too_small();
   return 0;

@@ -10,7 +10,7 @@
 #include "tools/npy.h"
 #include "tools/verify.h"
 
-enum { EXIT_USAGE = 2, EXIT_FILE = 3, EXIT_PROGRAM = 4, EXIT_INPUT = 5, EXIT_RUN = 6, EXIT_DIFFERS = 7 };
+enum { EXIT_USAGE = 2, EXIT_FILE = 3, EXIT_PROGRAM = 4, EXIT_INPUT = 5, EXIT_RUN = 6, EXIT_DIFFERS = 7, MOST_THREADS = 1024 };
 
 static const char usage[] =
     "usage: flambeau-run PROGRAM.pte [options]       the program of a .bpte too\n"
@@ -19,6 +19,7 @@ static const char usage[] =
     "  --output PATH ...    one .npy file per output, or one prefix: PATH0.npy, PATH1.npy, ...\n"
     "  --repeat N           run N times and print latencies to stderr\n"
     "  --limit N            stop after N instructions (10000000)\n"
+    "  --threads N          compute with N threads (1); the outputs are the same\n"
     "  --backend-option NAME.OPTION=VALUE ...\n"
     "                       what the backend NAME of delegates shall do: npu.threads=2\n"
     "  --profile            print the time of each instruction and its place in the model to stderr\n"
@@ -37,6 +38,7 @@ typedef struct options {
   uint32_t output_count;
   uint32_t repeat;
   uint32_t limit;
+  uint32_t threads;
   int json;
   int bundled;
   double rtol;
@@ -65,6 +67,8 @@ typedef struct run {
   void *file;
   void *memory;
   void *scratch;
+  const fl_threads *threads;
+  void *threads_memory;
   void **arenas;
   size_t *arena_sizes;
   void **owned; /* outputs that the program does not plan */
@@ -131,6 +135,11 @@ static int parse_options(int argc, char **argv, options *opts) {
     } else if (strcmp(word, "--repeat") == 0 || strcmp(word, "--limit") == 0) {
       if (!parse_count(next, word[2] == 'r' ? &opts->repeat : &opts->limit)) {
         return fail(EXIT_USAGE, word, "expected a positive number");
+      }
+      ++i;
+    } else if (strcmp(word, "--threads") == 0) {
+      if (!parse_count(next, &opts->threads) || opts->threads > MOST_THREADS) {
+        return fail(EXIT_USAGE, word, "expected a number from 1 to 1024");
       }
       ++i;
     } else if (strcmp(word, "--input") == 0 || strcmp(word, "--output") == 0) {
@@ -215,6 +224,15 @@ static int load(const options *opts, run *r) {
   if (status != FL_OK) {
     return status == FL_OPERATOR_MISSING ? fail_missing(opts, &r->program, index) : fail(EXIT_PROGRAM, opts->program, error.text);
   }
+  if (opts->threads > 1) {
+    r->threads_memory = allocate(fl_threads_size(opts->threads));
+    r->threads = fl_threads_start(r->threads_memory, fl_threads_size(opts->threads), opts->threads);
+    if (r->threads == NULL || r->threads->count < opts->threads) {
+      return fail(EXIT_RUN, "--threads", "the system does not give so many threads");
+    }
+    r->need.scratch = (r->need.scratch + 63) / 64 * 64;
+    r->need.scratch = r->need.scratch > SIZE_MAX / opts->threads ? SIZE_MAX / 2 : r->need.scratch * opts->threads;
+  }
   r->arenas = calloc(r->need.arenas + 1, sizeof *r->arenas);
   r->arena_sizes = calloc(r->need.arenas + 1, sizeof *r->arena_sizes);
   r->owned = calloc(r->info.outputs + 1, sizeof *r->owned);
@@ -238,6 +256,9 @@ static int load(const options *opts, run *r) {
     return fail(EXIT_PROGRAM, opts->program, error.text);
   }
   r->method.instruction_limit = opts->limit;
+  if (fl_method_set_threads(&r->method, r->threads, &error) != FL_OK) {
+    return fail(EXIT_PROGRAM, opts->program, error.text);
+  }
   if (opts->profile && fl_method_set_hook(&r->method, record, r->timings, &error) != FL_OK) {
     return fail(EXIT_RUN, "--profile", error.text);
   }
@@ -455,11 +476,13 @@ static void release(run *r) {
   free(r->timings);
   free(r->memory);
   free(r->scratch);
+  fl_threads_stop(r->threads);
+  free(r->threads_memory);
   free(r->file);
 }
 
 int main(int argc, char **argv) {
-  options opts = {.method = "forward", .repeat = 1, .limit = FL_INSTRUCTION_LIMIT, .rtol = 0.01, .atol = 0.01};
+  options opts = {.method = "forward", .repeat = 1, .limit = FL_INSTRUCTION_LIMIT, .threads = 1, .rtol = 0.01, .atol = 0.01};
   run r;
   memset(&r, 0, sizeof r);
   for (int i = 1; i < argc; ++i) {

@@ -22,6 +22,7 @@ static const char usage[] =
     "  --top-k N          sample among the N most likely tokens\n"
     "  --top-p X          sample among the most likely tokens that have the share X together\n"
     "  --seed N           of the sampler (0)\n"
+    "  --threads N        compute with N threads (1); the tokens are the same\n"
     "  --ignore-eos       go on after a token that ends a text\n"
     "  --backend-option NAME.OPTION=VALUE ...\n"
     "                     what the backend NAME of delegates shall do: npu.threads=2\n"
@@ -34,6 +35,7 @@ typedef struct options {
   int64_t *prompt;
   size_t prompt_length;
   size_t tokens;
+  uint32_t threads;
   sampler sampler;
   int ignore_ends;
   backend_options backends;
@@ -42,6 +44,7 @@ typedef struct options {
 typedef struct model {
   fl_program program;
   const fl_registry *registry;
+  const fl_threads *threads;
   fl_method prefill, decode;
   int64_t ends[MOST_ENDS]; /* tokens that end the text */
   size_t end_count;
@@ -75,7 +78,7 @@ static int parse_options(int argc, char **argv, options *opts) {
     const char *name;
     double least, most;
     int whole;
-  } numbers[] = {{"--tokens", 1, 1e9, 1}, {"--temperature", 0, 1e6, 0}, {"--top-k", 1, 1e9, 1}, {"--top-p", 0, 1, 0}, {"--seed", 0, 9007199254740992.0, 1}};
+  } numbers[] = {{"--tokens", 1, 1e9, 1}, {"--temperature", 0, 1e6, 0}, {"--top-k", 1, 1e9, 1}, {"--top-p", 0, 1, 0}, {"--seed", 0, 9007199254740992.0, 1}, {"--threads", 1, 1024, 1}};
   for (int i = 1; i < argc; ++i) {
     double number = 0;
     size_t kind = 0;
@@ -94,7 +97,8 @@ static int parse_options(int argc, char **argv, options *opts) {
         case 1: opts->sampler.temperature = number; break;
         case 2: opts->sampler.top_k = (size_t)number; break;
         case 3: opts->sampler.top_p = number; break;
-        default: opts->sampler.state = (uint64_t)number;
+        case 4: opts->sampler.state = (uint64_t)number; break;
+        default: opts->threads = (uint32_t)number;
       }
     } else if (strcmp(argv[i], "--ignore-eos") == 0) {
       opts->ignore_ends = 1;
@@ -141,6 +145,8 @@ static int load_method(model *m, const char *name, const fl_method *other, fl_me
   if (fl_program_find_method(&m->program, name, &index, error) != FL_OK || fl_method_measure(&m->program, index, m->registry, &need, error) != FL_OK) {
     return 0;
   }
+  const size_t threads = m->threads == NULL ? 1 : m->threads->count;
+  need.scratch = need.scratch > SIZE_MAX / 2 / threads ? SIZE_MAX / 2 : (need.scratch + 63) / 64 * 64 * threads;
   if (need.scratch > m->scratch_size || m->scratch == NULL) {
     m->scratch = allocate(m, need.scratch); /* shared, because the methods never run at the same time */
     m->scratch_size = need.scratch;
@@ -160,7 +166,8 @@ static int load_method(model *m, const char *name, const fl_method *other, fl_me
     snprintf(error->text, sizeof error->text, "not enough memory for what the program plans");
     return 0;
   }
-  return fl_method_init(method, &m->program, index, m->registry, &memory, error) == FL_OK;
+  return fl_method_init(method, &m->program, index, m->registry, &memory, error) == FL_OK &&
+         fl_method_set_threads(method, m->threads, error) == FL_OK;
 }
 
 /* Allocates the memory of an output that the program does not plan. */
@@ -308,7 +315,7 @@ static int generate(options *opts, model *m) {
 }
 
 int main(int argc, char **argv) {
-  options opts = {.tokens = 128, .sampler = {.top_p = 1}};
+  options opts = {.tokens = 128, .threads = 1, .sampler = {.top_p = 1}};
   static model m;
   for (int i = 1; i < argc; ++i) {
     if (strcmp(argv[i], "--help") == 0) {
@@ -319,10 +326,15 @@ int main(int argc, char **argv) {
   opts.prompt = keep(&m, calloc((size_t)argc + 1, sizeof *opts.prompt));
   int code = opts.prompt == NULL ? fail(EXIT_RUN, "start", "not enough memory") : parse_options(argc, argv, &opts);
   m.registry = backend_options_registry(&opts.backends);
+  if (code == 0 && opts.threads > 1) {
+    m.threads = fl_threads_start(allocate(&m, fl_threads_size(opts.threads)), fl_threads_size(opts.threads), opts.threads);
+    code = m.threads == NULL || m.threads->count < opts.threads ? fail(EXIT_RUN, "--threads", "the system does not give so many threads") : 0;
+  }
   code = code != 0 ? code : load(&opts, &m);
   code = code != 0 ? code : generate(&opts, &m);
   fl_method_destroy(&m.prefill);
   fl_method_destroy(&m.decode);
+  fl_threads_stop(m.threads);
   while (m.block_count > 0) {
     free(m.blocks[--m.block_count]);
   }

@@ -44,7 +44,19 @@ def test_product_keeps_its_tile_in_registers(target: str, tmp_path: Path) -> Non
 def check_loops(compiler: str, flags: list[str], function: str, multiplications: int, tmp_path: Path) -> None:
     output = tmp_path / "gemm.s"
     cross = [] if NATIVE else ["--target=x86_64-linux-gnu"]
-    command = [compiler, *cross, "-S", "-std=c11", "-O3", *flags, f"-I{KERNELS.parent}", str(KERNELS / "gemm.c"), "-o", str(output)]
+    command = [
+        compiler,
+        *cross,
+        "-S",
+        "-std=c11",
+        "-O3",
+        *flags,
+        f"-I{KERNELS.parent}",
+        f"-I{KERNELS.parent / 'include'}",
+        str(KERNELS / "gemm.c"),
+        "-o",
+        str(output),
+    ]
     subprocess.run(command, check=True, capture_output=True, text=True)
     products = [body for body in loops(output.read_text(), function) if any("vfmadd" in line for line in body)]
     assert products

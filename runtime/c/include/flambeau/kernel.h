@@ -13,6 +13,7 @@
 #define FLAMBEAU_KERNEL_H
 
 #include "flambeau/status.h"
+#include "flambeau/threads.h"
 #include "flambeau/value.h"
 
 #ifdef __cplusplus
@@ -35,6 +36,9 @@ typedef struct fl_context {
   uint8_t is_condition;  /* 1: the text is a condition of the program that does not hold; with numbers, the first is the value found */
   const fl_tensor *over; /* the operand in whose memory a dynamic out lies, which must have the operand's sizes; NULL: none */
   fl_random *random;     /* the method's position; a kernel adds the blocks that it draws to `counter`. NULL outside of a method */
+  const fl_threads *threads; /* those that help; NULL: none */
+  void *slices;          /* with threads: scratch memory of as many bytes for each of them as the method needs; `scratch` is in the first */
+  size_t slice_size;
 } fl_context;
 
 /* Computes an operator of `count` arguments. */

@@ -1,6 +1,7 @@
 /* Flambeau's C runtime: loads .pte programs in place and runs them.
  *
- * The library allocates no memory, has no global state, and makes no system calls: the caller gives every byte that it uses.
+ * The library allocates no memory, has no global state, and makes no system calls, but those of the pool of threads.h: the caller gives every
+ * byte that it uses.
  *
  *     fl_error error;
  *     fl_program program;
@@ -41,6 +42,7 @@
 #include "flambeau/error.h"
 #include "flambeau/kernel.h"
 #include "flambeau/status.h"
+#include "flambeau/threads.h"
 #include "flambeau/value.h"
 
 #ifdef __cplusplus
@@ -172,7 +174,7 @@ FL_API const char *fl_left_out_group(const char *name);
 /* Exact sizes, in bytes, of the memory that a method needs. */
 typedef struct fl_requirements {
   size_t method;  /* values, instructions, tensors and delegates; aligned to 64 bytes */
-  size_t scratch; /* working memory of kernels, aligned to 64 bytes; may be shared by methods that do not run at once */
+  size_t scratch; /* working memory of kernels, aligned to 64 bytes, for each thread; may be shared by methods that do not run at once */
   size_t planned; /* sum of the arenas' sizes */
   uint32_t arenas; /* number of arenas */
 } fl_requirements;
@@ -252,6 +254,7 @@ typedef struct fl_method {
   fl_hook_fn hook;
   void *hook_user;
   fl_random random;
+  size_t scratch_size; /* that the caller gave */
   fl_context context;
 } fl_method;
 
@@ -299,6 +302,10 @@ FL_API fl_status fl_method_set_output(fl_method *method, uint32_t index, void *d
 /* Makes each later execute call `hook` before and after the execute and each of its instructions; NULL removes the hook. FL_NOT_SUPPORTED: the
  * library was built with FLAMBEAU_HOOK=OFF, without the code that calls hooks. */
 FL_API fl_status fl_method_set_hook(fl_method *method, fl_hook_fn hook, void *user, fl_error *error);
+
+/* Lets `threads` help in each later execute; NULL: the calling thread computes alone, as after init. They have to stay until then. The method
+ * must have been given `need.scratch` bytes of scratch memory, rounded up to 64, for each of them. Results stay the same, bit by bit. */
+FL_API fl_status fl_method_set_threads(fl_method *method, const fl_threads *threads, fl_error *error);
 
 /* Runs the method. After a failure outputs are undefined, state may have changed in part, and every input has to be set again. */
 FL_API fl_status fl_method_execute(fl_method *method, fl_error *error);

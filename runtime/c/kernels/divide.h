@@ -1,0 +1,28 @@
+/* Divides a kernel's work among threads. */
+#ifndef FLAMBEAU_KERNELS_DIVIDE_H
+#define FLAMBEAU_KERNELS_DIVIDE_H
+
+#include "flambeau/kernel.h"
+
+/* Computes a piece of a kernel's work, which no other piece reads or writes. `scratch` is as much as the kernel has left of its own. */
+typedef void (*fl_piece_fn)(const void *work, size_t piece, void *scratch);
+
+/* Computes all pieces. The threads of `context`, which may be NULL, help if `operations`, about the instructions of all pieces that compute, are
+ * worth waking them. How the work is cut must not depend on the threads, unless each number comes out the same whatever the cut. */
+void fl_divide(const fl_context *context, size_t pieces, size_t operations, fl_piece_fn run, const void *work);
+
+/* Returns into how many pieces to cut work that may be cut anywhere: 1 when threads do not help or `operations` are too few, else some for each. */
+size_t fl_pieces(const fl_context *context, size_t operations);
+
+/* A range of `count` items. */
+typedef struct fl_range {
+  size_t begin, end;
+} fl_range;
+
+/* Returns the range of a piece, of `pieces` whose sizes differ by at most one. */
+static inline fl_range fl_range_of(size_t count, size_t pieces, size_t piece) {
+  const size_t each = count / pieces, more = count % pieces;
+  return (fl_range){piece * each + (piece < more ? piece : more), (piece + 1) * each + (piece + 1 < more ? piece + 1 : more)};
+}
+
+#endif
