@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
+from math import isclose
 from typing import Any
 
 from xdsl.dialects.builtin import i8
@@ -64,6 +65,18 @@ def _is_whole(op: SchemaOp) -> str | None:
     return None if found == wanted else f"its values {list(found)} are not {list(wanted)}"
 
 
+def _is_plain(op: SchemaOp) -> str | None:
+    """No mask but a causal one, the usual scale, and equal batches; others are taken in parts."""
+    query, key, value = map(shape_of, op.operands[:3])
+    scale = op.argument("scale")
+    if op.argument("attn_mask") is not None:
+        return "it has a mask: where it hides all keys, the result of MIL is not zeros"
+    if scale is not None and not isclose(scale, query[-1] ** -0.5, rel_tol=1e-6):
+        return f"its scale is {scale}, and that of MIL {query[-1] ** -0.5}"
+    same = query[:-2] == key[:-2] == value[:-2]
+    return None if same else f"its batches {list(query[:-2])}, {list(key[:-2])} and {list(value[:-2])} are not equal"
+
+
 def _readers(op: SchemaOp) -> Iterable[Operation]:
     """Returns what reads a weight: alone, it would be a model without inputs."""
     return [use.operation for use in op.result.uses]
@@ -111,8 +124,9 @@ _PER_CHANNEL = "quantized_decomposed.dequantize_per_channel"
 _PER_TENSOR = "quantized_decomposed.dequantize_per_tensor"
 _PER_GROUP = "quantized_decomposed.dequantize_per_channel_group"
 _STORED = (Limit("input", dtypes=(i8, ui8)), Limit("scales", dtypes=(f32,)), Limit("zero_points", dtypes=(i32, i64)), _RESULT)
-_SINCE = {_PER_TENSOR: 16, _PER_CHANNEL: 16, _PER_GROUP: 18}
-"""The first iOS that has weights of integers: with scales of channels, of blocks."""
+_ATTENTION = "scaled_dot_product_attention"
+_SINCE = {_PER_TENSOR: 16, _PER_CHANNEL: 16, _PER_GROUP: 18, _ATTENTION: 18}
+"""The first iOS that has weights of integers, with scales of channels, of blocks, and attention whole."""
 
 OPERATORS: dict[str, Rule] = {
     # weights of integers
@@ -145,6 +159,7 @@ OPERATORS: dict[str, Rule] = {
     "linear": Rule((Limit("weight", rank=(2, 2)),)),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1))),
     **dict.fromkeys(("mm", "bmm"), _PLAIN),
+    _ATTENTION: Rule((Limit("query", rank=(3, MOST_DIMENSIONS)),), checks=(_is_plain,)),
     # pools
     "max_pool2d_with_indices": Rule((_IMAGE,), checks=(checks.windows_are_whole, _is_undilated, checks.indices_are_unused)),
     "avg_pool2d": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.divides_by_window)),

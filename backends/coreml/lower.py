@@ -212,6 +212,16 @@ def _addmm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return e.ARITHMETIC["add"](products.MatmulMilOp(left, right).result, addend).result
 
 
+@CONVERTERS("scaled_dot_product_attention")
+def _attention(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    query, key, value = op.operands[:3]
+    mask = None
+    if op.argument("is_causal"):
+        array = np.tril(np.ones((shape_of(query)[-2], shape_of(key)[-2]), np.bool_))
+        mask = constants.add("causal", array, tensor(i1, array.shape)).result
+    return products.ScaledDotProductAttentionMilOp(query, key, value, mask).result
+
+
 @CONVERTERS("convolution")
 def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     windows = windows_of(op)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flambeau.backends.coreml.dialect.operators import MilOp, Numbers, coreml, like, require_like, widened
+from flambeau.dialects.aten.layers.attention import ScaledDotProductAttentionOp
 from flambeau.dialects.aten.layers.convolution import cross_correlate, transposed_convolve
 from flambeau.dialects.aten.library.windows import window_count
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, shape_of
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, i1, shape_of
 from flambeau.support.lazy import Array, np
 
 _WINDOW = "int[] strides, str pad_type='custom', int[] pad, int[] dilations, int groups=1"
@@ -156,3 +157,26 @@ class MatmulMilOp(MilOp):
     @widened
     def numpy(x: Array, y: Array, /, transpose_x: bool, transpose_y: bool) -> Array:
         return np.matmul(x.swapaxes(-1, -2) if transpose_x else x, y.swapaxes(-1, -2) if transpose_y else y)
+
+
+@coreml("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None) -> Tensor")
+class ScaledDotProductAttentionMilOp(MilOp):
+    """softmax(query @ keyᵀ / √features) @ value, of equal batches, without the keys at which a mask is false."""
+
+    since = 18
+
+    @staticmethod
+    def infer(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, /) -> Tensor:
+        require_like(query, key, value)
+        (*batch, rows, features), keys, values = shape_of(query), shape_of(key), shape_of(value)
+        if not batch or (*batch, features) != (*keys[:-2], keys[-1]) or (*batch, keys[-2]) != values[:-1]:
+            raise ValueError(f"query {list(shape_of(query))}, key {list(keys)} and value {list(values)} do not fit each other")
+        scores = (*batch, rows, keys[-2])
+        if mask is not None and (element_of(mask) != i1 or broadcast(shape_of(mask), scores) != scores):
+            raise ValueError(f"its mask {mask} is not of booleans for scores {list(scores)}")
+        return like(query, (*batch, rows, values[-1]))
+
+    @staticmethod
+    @widened
+    def numpy(query: Array, key: Array, value: Array, mask: Array | None, /) -> Array:
+        return ScaledDotProductAttentionOp.numpy(query, key, value, mask, False, None, False)

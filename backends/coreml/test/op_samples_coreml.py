@@ -119,6 +119,10 @@ SAMPLES: dict[str, Samples] = {
         (f32(rng, 5, 3), np.array([4, 1], np.int32), f32(rng, 2, 3), 0, "update"),
         (f32(rng, 2, 4), np.array([2], np.int32), f32(rng, 2, 1), -1, "update"),
     ],
+    "coreml.scaled_dot_product_attention": lambda rng: [
+        (f32(rng, 2, 3, 4), f32(rng, 2, 5, 4), f32(rng, 2, 5, 2), None),
+        (f32(rng, 1, 2, 3, 4), f32(rng, 1, 2, 3, 4), f32(rng, 1, 2, 3, 4), np.tril(np.ones((3, 3), np.bool_))),
+    ],
     "coreml.sigmoid_hard": lambda rng: [(f32(rng, 2, 3), 0.25, 0.5)],
     "coreml.slice_by_index": lambda rng: [(f32(rng, 4, 7), (0, 1), (4, 6), (2, 2)), (f32(rng, 5), (4,), (5,), (1,))],
     "coreml.softmax": lambda rng: [(f32(rng, 2, 3, 4), -1), (f32(rng, 2, 3), 0)],
