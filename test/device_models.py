@@ -395,6 +395,55 @@ def inputs_of_step(step: int) -> tuple[Tensor, Tensor, Tensor]:
     return torch.tensor([[3 * step % 16]]), torch.tensor([step]), hidden
 
 
+class LlamaBlock(nn.Module):
+    """A block of a language model for one token at a time, whose keys and values of all tokens are state."""
+
+    keys: Tensor
+    values: Tensor
+    cosines: Tensor
+    sines: Tensor
+
+    def __init__(self, width: int = 256, heads: int = 4, shared: int = 2, places: int = 32) -> None:
+        super().__init__()
+        self.heads, self.shared, self.size, hidden = heads, shared, width // heads, 3 * width
+        self.norm, self.next_norm = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
+        self.q, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.kv = nn.Linear(width, 2 * shared * self.size, bias=False)
+        self.gate, self.up = nn.Linear(width, hidden, bias=False), nn.Linear(width, hidden, bias=False)
+        self.down = nn.Linear(hidden, width, bias=False)
+        angles = torch.outer(torch.arange(places), 10000.0 ** -(torch.arange(0, self.size, 2) / self.size))
+        self.register_buffer("cosines", angles.cos())
+        self.register_buffer("sines", angles.sin())
+        for name in ("keys", "values"):
+            self.register_buffer(name, torch.zeros(1, shared, places, self.size))
+
+    def turned(self, x: Tensor, place: Tensor) -> Tensor:
+        """Queries or keys, turned by the angles of a place."""
+        cosine, sine = F.embedding(place, self.cosines), F.embedding(place, self.sines)
+        first, second = x.chunk(2, -1)
+        return torch.cat((first * cosine - second * sine, second * cosine + first * sine), -1)
+
+    def forward(self, x: Tensor, place: Tensor, hidden: Tensor) -> Tensor:
+        """The features of a token at a place; `hidden` is -inf for the places behind it."""
+        normed = self.norm(x)
+        keys, values = (part.reshape(1, 1, self.shared, self.size).transpose(1, 2) for part in self.kv(normed).chunk(2, -1))
+        self.keys.index_copy_(2, place, self.turned(keys, place))
+        self.values.index_copy_(2, place, values)
+        queries = self.turned(self.q(normed).reshape(1, self.shared, self.heads // self.shared, self.size), place)
+        weights = torch.softmax(queries @ self.keys.transpose(-1, -2) / self.size**0.5 + hidden, -1)
+        x = x + self.out((weights @ self.values).reshape(1, 1, -1))
+        normed = self.next_norm(x)
+        return x + self.down(F.silu(self.gate(normed)) * self.up(normed))
+
+
+def llama_block(steps: int = 6) -> Case:
+    """A `LlamaBlock`, and tokens one after the other."""
+    block = LlamaBlock().eval()
+    width, places = block.q.in_features, block.keys.shape[2]
+    hidden = [torch.full((1, 1, 1, places), -torch.inf).masked_fill(torch.arange(places) <= step, 0.0) for step in range(steps)]
+    return Case(block, [(torch.randn(1, 1, width), torch.tensor([step]), hidden[step]) for step in range(steps)])
+
+
 class Audio(nn.Module):
     """The encoder of a Whisper-tiny of random weights."""
 

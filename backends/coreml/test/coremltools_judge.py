@@ -14,8 +14,9 @@ import numpy as np
 from vendor_tools import installed
 
 from flambeau.backends.coreml import specification as spec
-from flambeau.backends.coreml.package import MODEL, WEIGHTS, stored
+from flambeau.backends.coreml.package import MODEL, WEIGHTS, flattened, stored
 from flambeau.dialects.ir.tensor_types import dtype_of, tensor
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime.protobuf import Record, decode
 
 PYTHONS = installed("coreml-test")
@@ -102,3 +103,16 @@ def _digest(item: Record, weights: memoryview) -> str | None:
     field: Any = next(getattr(given, name) for name in ("floats", "ints", "bools", "bytes") if getattr(given, name) is not None)
     data: bytes = bytes(field.values) if dtype.mlir in ("f16", "i8", "ui8") else np.array(field.values, dtype.numpy).tobytes()
     return hashlib.sha256(data).hexdigest()
+
+
+def run_package(path: Path, calls: Sequence[Sequence[Any]], states: Sequence[Any]) -> list[list[Any]]:
+    """The results of calls of a package, each with the states that the one before it left."""
+    inputs, outputs, _ = written(path)
+    model, weights = ((path / name).read_bytes() for name in (MODEL, WEIGHTS))
+    payload = memoryview(flattened(model, weights, inputs[: len(calls[0])], outputs))
+    found: list[list[Any]] = []
+    for call in calls:
+        results = list(run_payload("CoreMLBackend", payload, {}, [*call, *states]))
+        states = results[len(results) - len(states) :]
+        found.append(results[: len(results) - len(states)])
+    return found

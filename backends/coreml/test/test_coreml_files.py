@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from coremltools_judge import PYTHONS, read, written
+from coremltools_judge import PYTHONS, read, run_package, written
 from device_models import HEADS, LENGTH, SIZE, Step, inputs_of_step
 from torch import Tensor, nn
 from torch_programs import seed
 
 from flambeau import to_edge
-from flambeau.backends.coreml.package import MODEL, WEIGHTS, flattened
 from flambeau.passes.delegation.interface import BackendError
-from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.rewriting.conversion_report import ConversionError
 from flambeau.tools.commands.output_paths import OutputError, check_output
 
@@ -30,19 +27,6 @@ def package_of(module: nn.Module, example: tuple[Tensor, ...], folder: Path, opt
     path = folder / "model.mlpackage"
     edge.save(path, backend=f"coreml{options}")
     return path
-
-
-def run(path: Path, calls: Sequence[Sequence[Any]], states: Sequence[Any]) -> list[list[Any]]:
-    """The results of calls, each with the states that the one before it left."""
-    inputs, outputs, _ = written(path)
-    model, weights = ((path / name).read_bytes() for name in (MODEL, WEIGHTS))
-    payload = memoryview(flattened(model, weights, inputs[: len(calls[0])], outputs))
-    found: list[list[Any]] = []
-    for call in calls:
-        results = list(run_payload("CoreMLBackend", payload, {}, [*call, *states]))
-        states = results[len(results) - len(states) :]
-        found.append(results[: len(results) - len(states)])
-    return found
 
 
 @pytest.mark.parametrize(("precision", "near"), [("f32", 1e-5), ("f16", 2e-3)])
@@ -57,7 +41,7 @@ def test_steps_keep_their_states_in_float16(precision: str, near: float, tmp_pat
             for state in (module.keys, module.values):
                 state.copy_(state.half())
     zeros = [np.zeros((1, HEADS, LENGTH, SIZE), np.float16)] * 2
-    found = run(path, [[value.numpy() for value in inputs_of_step(step)] for step in range(4)], zeros)
+    found = run_package(path, [[value.numpy() for value in inputs_of_step(step)] for step in range(4)], zeros)
     for (array,), value in zip(found, expected, strict=True):
         assert np.abs(array - value).max() <= near * np.abs(value).max()
 
@@ -86,7 +70,7 @@ def test_names_become_those_that_a_program_may_have(tmp_path: Path) -> None:
     names = written(path)[:2]
     assert names == [["x", "y"], ["the_sum", "_2", "again"]]
     one, two = np.ones(2, np.float32), np.full(2, 2, np.float32)
-    ((total, same, again),) = run(path, [[one, two]], [])
+    ((total, same, again),) = run_package(path, [[one, two]], [])
     assert total.tolist() == again.tolist() == [3, 3] and same.tolist() == [1, 1]
 
 
