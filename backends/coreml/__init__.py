@@ -8,6 +8,8 @@ from flambeau.support.lazy import later
 TARGETS = ("iOS15", "iOS16", "iOS17", "iOS18")
 UNITS = ("all", "cpu_only", "cpu_and_gpu", "cpu_and_ne")
 
+WEIGHTS = ("given", "palettized4")
+
 
 @dataclass(frozen=True)
 class CoreMlOptions(BackendOptions):
@@ -20,11 +22,17 @@ class CoreMlOptions(BackendOptions):
     compute_units: str = "all"
     """Where the model may run, for ExecuTorch's runtime: all, cpu_only, cpu_and_gpu, cpu_and_ne."""
 
+    weights: str = "given"
+    """What weights are: as the program has them (`given`), or tables of 16 numbers and 4 bits for each element (`palettized4`)."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        for option, known in (("precision", ("f16", "f32")), ("target", TARGETS), ("compute_units", UNITS)):
+        choices = {"precision": ("f16", "f32"), "target": TARGETS, "compute_units": UNITS, "weights": WEIGHTS}
+        for option, known in choices.items():
             if (value := getattr(self, option)) not in known:
                 raise ValueError(f"option {option!r} is {', '.join(known[:-1])} or {known[-1]}, not {value!r}")
+        if self.weights != "given" and self.set_of_operators < 16:
+            raise ValueError(f"option 'weights' is {self.weights!r}, which iOS16 has first, and the target is {self.target!r}")
 
     @property
     def set_of_operators(self) -> int:

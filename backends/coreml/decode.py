@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, f16, i8
+from xdsl.dialects.builtin import ModuleOp, f16
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.coreml import BACKEND
 from flambeau.backends.coreml import specification as spec
-from flambeau.backends.coreml.dialect.compressed import ConstexprMilOp
+from flambeau.backends.coreml.dialect.compressed import PALETTE, ConstexprMilOp, LutToDenseMilOp
 from flambeau.backends.coreml.dialect.elementwise import AT_BORDERS, CastMilOp
 from flambeau.backends.coreml.dialect.operators import MOST_DIMENSIONS, MilOp
 from flambeau.backends.coreml.encode import WEIGHTS_FILE
 from flambeau.backends.coreml.package import read_package, stored
 from flambeau.backends.coreml.specification import refused
 from flambeau.dialects.ir.blobs import BlobStore
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, i1, i32, i64, nbytes, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, i1, i32, i64, nbytes, numpy_dtype, shape_of, tensor, ui8, ui32
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.schema import SchemaArgument
@@ -29,7 +29,7 @@ from flambeau.runtime.protobuf import Record
 from flambeau.runtime.protobuf import decode as decoded
 from flambeau.support.lazy import Array, np
 
-_ELEMENTS = {number: element for element, number in spec.DATA_TYPES.items()} | {spec.INT4: i8}
+_ELEMENTS = {number: element for element, number in spec.DATA_TYPES.items()} | spec.SHORT | {spec.UINT32: ui32}
 _INPUTS: dict[str, Attribute] = {str(element): element for element in spec.INPUTS}
 _SIDES = ("inputs", "outputs")
 _DTYPES = {element: name for name, element in AT_BORDERS.items()}
@@ -102,13 +102,13 @@ class _Reader:
             raise refused(f"the input {item.name[:40]!r} is {kind}, and its metadata says {element}")
         return tensor(element, shape_of(kind))
 
-    def _type(self, kind: Record | None) -> Tensor:
+    def _type(self, kind: Record | None, most: int = MOST_DIMENSIONS) -> Tensor:
         found = None if kind is None or kind.stateType is not None else kind.tensorType
         element = None if found is None else _ELEMENTS.get(found.dataType)
         if found is None or element is None:
             raise refused("a value is no tensor of a type that is known here")
         shape = [0 if item.constant is None else item.constant.size for item in found.dimensions]
-        if len(shape) != found.rank or len(shape) > MOST_DIMENSIONS or min(shape, default=1) < 1 or prod(shape) > _MOST_BYTES:
+        if len(shape) != found.rank or len(shape) > most or min(shape, default=1) < 1 or prod(shape) > _MOST_BYTES:
             raise refused(f"a value has the sizes {shape[:9]}, and {found.rank} dimensions")
         return tensor(element, shape)
 
@@ -167,19 +167,19 @@ class _Reader:
             if tensors.rank or given is None or given.strings is None or len(given.strings.values) != 1:
                 raise refused(f"{self.where} is no single text")
             return _Constant(None, text=given.strings.values[0])
-        is_int4 = tensors is not None and tensors.dataType == spec.INT4
-        kind = self._type(value.type)
+        is_short = tensors is not None and tensors.dataType in spec.SHORT
+        kind = self._type(value.type, MOST_DIMENSIONS + 2)  # a table of a palette has two more than its weight
         dtype = numpy_dtype(element_of(kind))
         if value.blobFileValue is not None:
             if value.blobFileValue.fileName != WEIGHTS_FILE or given is not None:
                 raise refused(f"{self.where} is in the file {value.blobFileValue.fileName[:80]!r}, which the package lacks")
-            data = stored(self.weights, value.blobFileValue.offset, kind, is_int4=is_int4)
-            array = _unpacked(data, kind) if is_int4 else np.frombuffer(data, dtype)
+            data = stored(self.weights, value.blobFileValue.offset, kind, is_short=is_short)
+            array = _unpacked(data, kind) if is_short else np.frombuffer(data, dtype)
         else:
-            array = self._immediate(given, kind, dtype, is_int4)
+            array = self._immediate(given, kind, dtype, is_short)
         return _Constant(kind, array.reshape(shape_of(kind)))
 
-    def _immediate(self, given: Record | None, kind: Tensor, dtype: Any, is_int4: bool) -> Array:
+    def _immediate(self, given: Record | None, kind: Tensor, dtype: Any, is_short: bool) -> Array:
         for field, elements in _FIELDS.items():
             values = None if given is None else getattr(given, field)
             if values is not None and element_of(kind) in elements and len(values.values) == prod(shape_of(kind)):
@@ -188,10 +188,10 @@ class _Reader:
                 except OverflowError:
                     break
         data = None if given is None or given.bytes is None else given.bytes.values
-        size = -(-nbytes(kind) // 2) if is_int4 else nbytes(kind)
+        size = -(-nbytes(kind) // 2) if is_short else nbytes(kind)
         if data is None or element_of(kind) in (f32, i32, i1) or len(data) != size:
             raise refused(f"{self.where} has not the elements of {kind}")
-        return _unpacked(data, kind) if is_int4 else np.frombuffer(data, dtype)
+        return _unpacked(data, kind) if is_short else np.frombuffer(data, dtype)
 
     def _value(self, name: str) -> SSAValue:
         """Returns a value by its name. A constant is loaded when it is first read as a tensor."""
@@ -238,8 +238,28 @@ class _Reader:
         if None in values.values() or len(item.outputs) != 1:
             raise refused(f"{self.where} has operands that do not stand in it")
         names = {name: f"{item.outputs[0].name}.{name}" for name in values}
-        self.constants.update({names[name]: self._read(value) for name, value in values.items()})
+        read = {name: self._read(value) for name, value in values.items()}
+        if item.type == LutToDenseMilOp.schema.base:
+            read = self._palette(read)
+        names = {name: names[name] for name in read}
+        self.constants.update({names[name]: value for name, value in read.items()})
         return {name: [found] for name, found in names.items()}
+
+    def _palette(self, given: Mapping[str, _Constant]) -> dict[str, _Constant]:
+        """Returns the indices of a palette in their shape, and a table of one dimension. Raises BackendError."""
+        indices, table, shape = (given.get(name, _Constant(None)) for name in ("indices", "lut", "shape"))
+        if indices.kind is None or indices.array is None or table.kind is None or table.array is None or table.array.size != PALETTE:
+            raise refused(f"{self.where} has not the operands of a palette of {PALETTE}")
+        places = indices.array
+        if shape.array is not None:
+            sizes = tuple(map(int, shape.array.reshape(-1)))
+            if places.ndim != 1 or not 0 < prod(sizes) <= _MOST_BYTES or len(places) != -(-prod(sizes) // 2):
+                raise refused(f"{self.where} has {places.size} bytes of places, and the shape {list(sizes)}")
+            places = _unpacked(places.data, tensor(ui8, sizes)).reshape(sizes)
+        if element_of(indices.kind) != ui8 or places.max() >= PALETTE:
+            raise refused(f"{self.where} has places that are not in its table of {PALETTE}")
+        kind = tensor(element_of(table.kind), (PALETTE,))
+        return {"indices": _Constant(tensor(ui8, places.shape), places), "lut": _Constant(kind, table.array.reshape(-1))}
 
     def _argument(self, row: type[MilOp], argument: SchemaArgument, names: Sequence[str]) -> Any:
         if argument.type.is_tensor and argument.type.is_list:
@@ -262,5 +282,5 @@ class _Reader:
 def _unpacked(data: memoryview, kind: Tensor) -> Array:
     """Returns integers of 4 bits, the first one in the lower half of its byte."""
     pairs = np.frombuffer(data, np.uint8)
-    halves = np.stack((pairs & 15, pairs >> 4), -1).reshape(-1)[: nbytes(kind)].astype(np.int8)
-    return np.where(halves > 7, halves - 16, halves).astype(np.int8)
+    halves = np.stack((pairs & 15, pairs >> 4), -1).reshape(-1)[: nbytes(kind)]
+    return halves if element_of(kind) == ui8 else np.where(halves > 7, halves.astype(np.int8) - 16, halves).astype(np.int8)

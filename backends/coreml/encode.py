@@ -12,13 +12,13 @@ from xdsl.ir import Attribute, Block, SSAValue
 from flambeau.backends.coreml import CoreMlOptions
 from flambeau.backends.coreml import specification as spec
 from flambeau.backends.coreml.borders import at_entry, at_exit
-from flambeau.backends.coreml.dialect.compressed import ConstexprMilOp
+from flambeau.backends.coreml.dialect.compressed import ConstexprMilOp, LutToDenseMilOp
 from flambeau.backends.coreml.dialect.elementwise import ELEMENTS, CastMilOp
 from flambeau.backends.coreml.dialect.operators import MilOp
-from flambeau.backends.coreml.package import STORED, STORED_INT4, Weights, flattened
+from flambeau.backends.coreml.package import STORED, STORED_SHORT, Weights, flattened
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.ir.locations import module_paths
-from flambeau.dialects.ir.tensor_types import element_of, f32, i1, i32, numpy_dtype, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, f32, i1, i32, numpy_dtype, shape_of, ui8
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.passes.delegation.interface import BackendError, Encoded
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -195,22 +195,42 @@ class ProgramWriter:
             name: (element_of(value), np.ascontiguousarray(self.constants.elements(value)))
             for name, value in zip((argument.name for argument in op.schema.operands), op.operands, strict=False)
         }
+        if isinstance(op, LutToDenseMilOp):
+            self._palette(op, *(array for _, array in arrays.values()))
+            return
         is_new = op.since >= STATES_SINCE
         is_short = is_new and all(_fits_int4(*item) for item in arrays.values())
-        given = {key: self._int4(array) if is_short and kind == i8 else self._stored(kind, array) for key, (kind, array) in arrays.items()}
+        given = {
+            key: self._short(kind, array) if is_short and kind == i8 else self._stored(kind, array) for key, (kind, array) in arrays.items()
+        }
         if not is_new:
             given["axis"] = self._stored(i32, np.array(op.argument("axis"), np.int32))
+        self._parameters(op, given, is_new)
+
+    def _parameters(self, op: ConstexprMilOp, given: Mapping[str, Record], is_new: bool) -> None:
+        """Appends an operator, whose operands are inputs if it is new, and attributes if not."""
         inputs = {key: [item] for key, item in given.items()} if is_new else {}
         attributes = {"name": spec.text(self.names[op.results[0]]), **({} if is_new else given)}
         self.operations.append(spec.operation(op.schema.base, inputs, [self._type(op.results[0])], attributes))
 
-    def _int4(self, array: Array) -> Record:
-        flat = array.reshape(-1)
-        pairs = np.append(flat, np.zeros(len(flat) % 2, np.int8)).reshape(-1, 2).view(np.uint8) & 15
-        data = (pairs[:, 0] | pairs[:, 1] << 4).astype(np.uint8)
+    def _palette(self, op: ConstexprMilOp, indices: Array, table: Array) -> None:
+        """Writes a palette: of a shape with a table for each of its blocks, of which there is one, or as bytes, beside the shape."""
+        element = element_of(op.operands[1])
+        if self.ios >= STATES_SINCE:
+            lut = self._stored(element, table.reshape(*(1,) * indices.ndim, len(table), 1))
+            self._parameters(op, {"indices": self._short(ui8, indices), "lut": lut}, True)
+            return
+        shape = spec.immediate(spec.UINT32, (indices.ndim,), "bytes", np.array(indices.shape, np.uint32).tobytes())
+        given = {"indices": self._stored(ui8, _packed(indices)), "lut": self._stored(element, table), "shape": shape}
+        self._parameters(op, given, False)
+
+    def _short(self, element: Attribute, array: Array) -> Record:
+        """Returns a value of integers of 4 bits."""
+        data, kind = _packed(array), next(number for number, held in spec.SHORT.items() if held == element)
         if array.size >= LEAST_STORED:
-            return spec.in_file(spec.INT4, array.shape, WEIGHTS_FILE, self.weights.add(STORED_INT4, data.data, len(flat) % 2 * 4))
-        return spec.immediate(spec.INT4, array.shape, "bytes", data.tobytes())
+            offset = self.weights.add(STORED_SHORT[element], data.data, array.size % 2 * 4)
+            return spec.in_file(kind, array.shape, WEIGHTS_FILE, offset)
+        return spec.immediate(kind, array.shape, "bytes", data.tobytes())
 
     def _value(self, value: SSAValue, path: str) -> str:
         if value not in self.names:
@@ -243,6 +263,13 @@ class ProgramWriter:
             return spec.in_file(number, array.shape, WEIGHTS_FILE, self.weights.add(STORED[element], data))
         field = _FIELDS.get(element, "bytes")
         return spec.immediate(number, array.shape, field, array.tobytes() if field == "bytes" else array.reshape(-1).tolist())
+
+
+def _packed(array: Array) -> Array:
+    """Returns integers of 4 bits, two in a byte."""
+    flat = array.reshape(-1)
+    pairs = np.append(flat, np.zeros(len(flat) % 2, flat.dtype)).reshape(-1, 2).view(np.uint8) & 15
+    return (pairs[:, 0] | pairs[:, 1] << 4).astype(np.uint8)
 
 
 def _fits_int4(element: Attribute, array: Array) -> bool:

@@ -12,6 +12,7 @@ from flambeau.backends.coreml.borders import enter, leave
 from flambeau.backends.coreml.dialect import compressed, logic, movement, products, reductions
 from flambeau.backends.coreml.dialect import elementwise as e
 from flambeau.backends.coreml.narrow import narrow
+from flambeau.backends.coreml.palettes import palettize
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.tensor_types import broadcast, element_of, f32, i1, i32, i64, normalize_dim, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
@@ -30,6 +31,8 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: CoreMlO
     enter(partition, constants)
     CONVERTERS.apply(partition, constants)
     leave(partition)
+    if options.weights == "palettized4":
+        palettize(partition, constants)
     if options.precision == "f16":
         narrow(partition, constants)
 

@@ -30,8 +30,8 @@ MODEL = "Data/com.apple.CoreML/model.mlmodel"
 WEIGHTS = "Data/com.apple.CoreML/weights/weight.bin"
 STORED: dict[Attribute, int] = {f16: 1, f32: 2, ui8: 3, i8: 4, i32: 14}
 """The types of elements in a file of weights."""
-STORED_INT4 = 8
-"""Integers of 4 bits, two in a byte, the first one in its lower half."""
+STORED_SHORT: dict[Attribute, int] = {i8: 8, ui8: 11}
+"""Integers of 4 bits, by what holds them elsewhere: two in a byte, the first one in its lower half."""
 
 _FILE = struct.Struct("<II56x")
 _RECORD = struct.Struct("<IIQQQ32x")
@@ -65,14 +65,15 @@ class Weights:
         return b"".join((_FILE.pack(self.count, _VERSION), *self.pieces))
 
 
-def stored(file: memoryview, offset: int, kind: Tensor, *, is_int4: bool = False) -> memoryview:
+def stored(file: memoryview, offset: int, kind: Tensor, *, is_short: bool = False) -> memoryview:
     """Returns the elements of a tensor in a file of weights. Raises BackendError where the file has none of this type there."""
     count = nbytes(kind)
-    wanted = (STORED_INT4, -(-count // 2), count % 2 * 4) if is_int4 else (STORED.get(element_of(kind)), count, 0)
+    element = element_of(kind)
+    wanted = (STORED_SHORT[element], -(-count // 2), count % 2 * 4) if is_short else (STORED.get(element), count, 0)
     if not _FILE.size <= offset <= len(file) - _RECORD.size or offset % ALIGNMENT or _FILE.unpack_from(file)[1] != _VERSION:
         raise refused(f"there is no weight at byte {offset} of {len(file)}")
-    sentinel, element, size, place, unused = _RECORD.unpack_from(file, offset)
-    if sentinel != _SENTINEL or (element, size, unused) != wanted or place + size > len(file):
+    sentinel, number, size, place, unused = _RECORD.unpack_from(file, offset)
+    if sentinel != _SENTINEL or (number, size, unused) != wanted or place + size > len(file):
         raise refused(f"the weight at byte {offset} is no {kind}")
     return file[place : place + size]
 

@@ -16,7 +16,10 @@ from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime.protobuf import Field, Map, Message, Number, Record, Scalar
 
 STRING = 2
-INT4 = 25
+UINT32 = 33
+SHORT = {25: i8, 35: ui8}
+"""The integers of 4 bits, signed and not, with what holds them here."""
+INT4, UINT4 = SHORT
 DATA_TYPES: dict[Attribute, int] = {i1: 1, f16: 10, f32: 11, i8: 21, i32: 23, ui8: 31}
 """The types of elements, by their numbers in MIL."""
 ARRAYS: dict[Attribute, int] = {f16: 65552, f32: 65568, i32: 131104}

@@ -8,6 +8,9 @@ from flambeau.backends.coreml.dialect.operators import MilOp, coreml, like
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, ui8
 from flambeau.support.lazy import Array, np
 
+PALETTE = 16
+"""The entries of a table, which 4 bits name."""
+
 
 class ConstexprMilOp(MilOp):
     """An operator whose operands are constants: integers, what is subtracted from them, and what the differences are multiplied by."""
@@ -63,6 +66,23 @@ class BlockwiseShiftScaleMilOp(ConstexprMilOp):
         scales, offsets = (None if value is None else _spread(value.astype(np.float32), data.shape) for value in (scale, offset))
         assert scales is not None
         return ((data.astype(np.float32) - (0 if offsets is None else offsets)) * scales).astype(scale.dtype)
+
+
+@coreml("constexpr_lut_to_dense(Tensor indices, Tensor lut) -> Tensor")
+class LutToDenseMilOp(ConstexprMilOp):
+    """The entries of a table of 16 that integers from 0 to 15 name: a palette."""
+
+    since = 16
+
+    @staticmethod
+    def infer(indices: Tensor, lut: Tensor, /) -> Tensor:
+        if element_of(indices) != ui8 or not shape_of(indices) or shape_of(lut) != (PALETTE,):
+            raise ValueError(f"{indices} are no places in a table of {PALETTE}, or {lut} is none")
+        return like(lut, shape_of(indices))
+
+    @staticmethod
+    def numpy(indices: Array, lut: Array, /) -> Array:
+        return lut[indices]
 
 
 def _spread(value: Array, shape: tuple[int, ...]) -> Array:

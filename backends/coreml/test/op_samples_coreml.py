@@ -96,6 +96,7 @@ SAMPLES: dict[str, Samples] = {
         (integers(rng, 4, 6), f32(rng, 4, 2), integers(rng, 4, 2)),
         (integers(rng, 3, 4), f32(rng, 1, 1), None),
     ],
+    "coreml.constexpr_lut_to_dense": lambda rng: [(rng.integers(0, 16, (3, 5)).astype(np.uint8), f32(rng, 16))],
     "coreml.elu": lambda rng: [(f32(rng, 2, 3), 0.5)],
     "coreml.expand_dims": lambda rng: [(f32(rng, 2, 3), (0, 2)), (f32(rng, 4), (-1,))],
     "coreml.gather": lambda rng: [(f32(rng, 5, 3), np.array([[0, 4], [2, 2]], np.int32), 0), (f32(rng, 2, 3), np.array([1], np.int32), 1)],

@@ -12,9 +12,12 @@ from coremltools_judge import PYTHONS, read, unpacked, without_weights, written
 from torch import Tensor, nn
 from torch_programs import seed
 from vendor_converter import payload_of
+from xdsl.dialects.builtin import i8
 
 from flambeau import to_edge
-from flambeau.backends.coreml.package import STORED_INT4, read_package
+from flambeau.backends.coreml import CoreMlOptions
+from flambeau.backends.coreml.package import STORED_SHORT, read_package
+from flambeau.backends.coreml.palettes import palette
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime.interpreter import interpret
@@ -83,7 +86,7 @@ def test_numpy_computes_with_weights_of_integers(limit: int, options: str, in_bl
     assert np.abs(np.asarray(found) - expected).max() <= near * np.abs(expected).max()
     weights = bytes(read_package(memoryview(payload_of(edge)))[1])
     kinds = [weights[place + 4] for place in range(64, len(weights), 64) if weights[place : place + 4] == SENTINEL]
-    assert (STORED_INT4 in kinds) == (limit == 7) and kinds[0] == 4
+    assert (STORED_SHORT[i8] in kinds) == (limit == 7) and kinds[0] == 4
 
 
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda _: "coremltools")
@@ -103,3 +106,68 @@ def test_a_target_without_such_weights_leaves_them(options: str, in_blocks: bool
     edge, *_ = lowered(127, options, in_blocks)
     (payload,) = (op for op in edge.module.body.block.ops if isinstance(op, PayloadOp))
     assert f"dequantize_per_channel{'_group' if in_blocks else ''}" not in str(payload.attributes["operators"])
+
+
+class Dense(nn.Module):
+    """A convolution, a layer and a table of words, whose elements palettes have, and a layer that is too small for one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernels, self.rows, self.words, self.small = nn.Conv2d(9, 30, 3), nn.Linear(31, 67), nn.Embedding(70, 31), nn.Linear(67, 2)
+
+    def forward(self, x: Tensor, ids: Tensor) -> Tensor:
+        """Numbers of images and words."""
+        return self.small(self.rows(self.words(ids)).tanh()) + self.kernels(x).mean((2, 3))[:, :2]
+
+    def large(self) -> list[Tensor]:
+        """The weights that become palettes, in the order of their operators."""
+        return [self.words.weight, self.rows.weight, self.kernels.weight]
+
+
+def dense(options: str) -> tuple[Any, list[Any], list[Any], Any]:
+    """The program, its inputs, the weights as palettes have them, and what PyTorch computes with these."""
+    seed()
+    module, inputs = Dense().eval(), (torch.randn(1, 9, 5, 5), torch.tensor([3, 69, 0]))
+    edge = to_edge(torch.export.export(module, inputs)).to_backend(f"coreml{{weights=palettized4 {options}}}")
+    tables = [palette(weight.detach().numpy()) for weight in module.large()]
+    with torch.no_grad():
+        for weight, (indices, table) in zip(module.large(), tables, strict=True):
+            assert (weight - torch.tensor(table[indices])).abs().max() < 0.5 * weight.abs().max()
+            weight.copy_(torch.tensor(table[indices]))
+        return edge, [value.numpy() for value in inputs], [table[indices] for indices, table in tables], module(*inputs).numpy()
+
+
+PALETTES = ["target=iOS16 precision=f32", "target=iOS17", "target=iOS18 precision=f32", "target=iOS18"]
+
+
+@pytest.mark.parametrize("options", PALETTES)
+def test_numpy_computes_with_palettes(options: str) -> None:
+    edge, inputs, weights, expected = dense(options)
+    (found,) = interpret(edge.module, edge.context, run_payload).run("forward", inputs)
+    near = 1e-5 if "f32" in options else 5e-3
+    assert np.abs(np.asarray(found) - expected).max() <= near * np.abs(expected).max()
+    assert len(read_package(memoryview(payload_of(edge)))[1]) < sum(weight.size for weight in weights)
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=lambda _: "coremltools")
+def test_coremltools_makes_weights_of_palettes(python: str, tmp_path: Path) -> None:
+    made = [dense(options) for options in PALETTES]
+    packages = [unpacked(payload_of(edge), tmp_path / str(number)) for number, (edge, *_) in enumerate(made)]
+    found = read(python, packages)
+    assert without_weights(found) == [written(package) for package in packages]
+    for (*_, operations), (_, _, weights, _), options in zip(found, made, PALETTES, strict=True):
+        arrays = [np.array(digest) for kind, _, digest in operations if kind == "constexpr_lut_to_dense"]
+        near = 1e-6 if "f32" in options else 2e-3
+        for array, weight in zip(sorted(arrays, key=len), sorted(weights, key=np.size), strict=True):
+            np.testing.assert_allclose(array.reshape(weight.shape), weight, rtol=near, atol=near)
+
+
+def test_a_palette_of_few_numbers_has_these() -> None:
+    array = np.array([[3.0, -1.5], [-1.5, 7.25]], np.float32)
+    indices, table = palette(array)
+    assert (table[indices] == array).all() and len(table) == 16
+
+
+def test_palettes_need_a_target_that_has_them() -> None:
+    with pytest.raises(ValueError, match=r"option 'weights' is 'palettized4', which iOS16 has first, and the target is 'iOS15'"):
+        CoreMlOptions(target="iOS15", weights="palettized4")
