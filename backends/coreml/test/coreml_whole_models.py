@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ def judged_package(name: str, options: str, folder: Path) -> tuple[str, int, flo
 def judged(name: str, given: Any) -> tuple[str, bool]:
     """What is said of a model, and whether it is right."""
     options = f"{{precision={given.precision} target={given.target}}}"
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         if given.package:
             said, wrong, far = judged_package(name, options, Path(folder))
         else:
