@@ -233,7 +233,7 @@ def _elements(text: str) -> Sequence[Element]:
         elements = parse(text).elements
     except PipelineError as error:
         why = f": {error}" if "{" in text else ""
-        raise BackendError(f"{_FORM}, and a comma comes between two, not {text!r}{why}") from error
+        raise BackendError(f"{_FORM}; a comma comes between two, and a space between options, not {text!r}{why}") from error
     found = [element for element in elements if isinstance(element, Element)]
     if not found or len(found) < len(elements):
         raise BackendError(f"{_FORM}, not {text!r}; there are {', '.join(backend_names())}")

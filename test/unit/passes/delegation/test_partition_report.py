@@ -100,7 +100,7 @@ def test_the_command_line_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("edge.tanh", "elementwise", 1, 8, 64),
     ]
     assert rows[0]["reason"] == "elementwise: the backend has no such operator; xnnpack: argument 'mat2' is not a constant"
-    commas = "a backend is a name, perhaps with options in braces, as in xnnpack{least=3}, and a comma comes between two"
+    commas = "a backend is a name, perhaps with options in braces, as in xnnpack{least=3}; a comma comes between two, and a space between options"
     for options, message in (
         (["--no-delegate", "relu"], "error: --no-delegate is for --backend"),
         (["--explain-partitions"], "error: --explain-partitions is for --backend"),
@@ -114,6 +114,7 @@ def test_the_command_line_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ),
         (["--backend", "xnnpack,"], f"error: --backend xnnpack,: {commas}, not 'xnnpack,'\n"),
         (["--backend", "xnnpack{least"], f"error: --backend xnnpack{{least: {commas}, not 'xnnpack{{least': "),
+        (["--backend", "xnnpack{least=1,strict=true}"], f"error: --backend xnnpack{{least=1,strict=true}}: {commas}, not "),
         (["--backend", "xnnpack,xnnpack"], "error: --backend xnnpack,xnnpack: backend 'xnnpack' is chosen twice; "),
         (["--backend", "xnnpack", "--backend", "xnnpack{least=2}"], "error: backend 'xnnpack' is chosen twice; "),
         (
