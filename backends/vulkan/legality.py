@@ -10,6 +10,7 @@ from flambeau.backends.vulkan import VulkanOptions
 from flambeau.backends.vulkan.dialect.elementwise import BINARY, UNARY
 from flambeau.backends.vulkan.dialect.kernels import GROUP, MOST_BYTES, MOST_DIMENSIONS, MOST_GROUPS
 from flambeau.backends.vulkan.dialect.products import TILE
+from flambeau.backends.vulkan.rounds import ends_soon
 from flambeau.dialects.ir.tensor_types import element_of, nbytes, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
@@ -59,7 +60,7 @@ POWERS = (0.5, 1, 2, 3, 4)
 _PLAIN = Rule()
 _UNSCALED = Rule((Limit("alpha", only=1),))
 _IMAGE = Limit("self", rank=(4, 4))
-_NOT_HALF = Rule((Limit("half_to_float", only=False), Limit("self", rank=(1, MOST_DIMENSIONS))))
+_NOT_HALF = Rule((Limit("half_to_float", only=False), Limit("self", rank=(1, MOST_DIMENSIONS))), checks=(ends_soon,))
 
 OPERATORS: dict[str, Rule] = {
     # elementwise
@@ -79,21 +80,22 @@ OPERATORS: dict[str, Rule] = {
         ),
         constants=("input", "scales", "zero_points"),
     ),
-    "convolution": Rule((Limit("input", rank=(3, 4)),), checks=(checks.output_padding_is_small, _fits_a_grid)),
+    "convolution": Rule((Limit("input", rank=(3, 4)),), checks=(checks.output_padding_is_small, _fits_a_grid, ends_soon)),
     "linear": Rule(
-        (Limit("input", rank=(1, MOST_DIMENSIONS)), Limit("weight", rank=(2, 2)), Limit("bias", rank=(0, 1))), checks=(_fits_a_grid,)
+        (Limit("input", rank=(1, MOST_DIMENSIONS)), Limit("weight", rank=(2, 2)), Limit("bias", rank=(0, 1))),
+        checks=(_fits_a_grid, ends_soon),
     ),
-    "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), checks=(_fits_a_grid,)),
-    **dict.fromkeys(("mm", "bmm"), Rule(checks=(_fits_a_grid,))),
+    "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), checks=(_fits_a_grid, ends_soon)),
+    **dict.fromkeys(("mm", "bmm"), Rule(checks=(_fits_a_grid, ends_soon))),
     # pools
-    "max_pool2d_with_indices": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.indices_are_unused)),
-    "avg_pool2d": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.divides_by_window)),
-    "_adaptive_avg_pool2d": Rule((_IMAGE,), checks=(_divides_the_image,)),
+    "max_pool2d_with_indices": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.indices_are_unused, ends_soon)),
+    "avg_pool2d": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.divides_by_window, ends_soon)),
+    "_adaptive_avg_pool2d": Rule((_IMAGE,), checks=(_divides_the_image, ends_soon)),
     # rows
-    **dict.fromkeys(("amax", "amin", "mean.dim", "sum.dim_IntList"), _PLAIN),
+    **dict.fromkeys(("amax", "amin", "mean.dim", "sum.dim_IntList"), Rule(checks=(ends_soon,))),
     **dict.fromkeys(("_softmax", "_log_softmax"), _NOT_HALF),
-    "native_layer_norm": Rule(checks=(checks.result_only,)),
-    "native_group_norm": Rule(checks=(checks.result_only,)),
+    "native_layer_norm": Rule(checks=(checks.result_only, ends_soon)),
+    "native_group_norm": Rule(checks=(checks.result_only, ends_soon)),
     # movement
     **dict.fromkeys(("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "permute_copy"), _PLAIN),
     **dict.fromkeys(("cat", "stack", "expand_copy", "slice_copy.Tensor", "select_copy.int"), _PLAIN),

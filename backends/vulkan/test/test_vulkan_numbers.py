@@ -27,12 +27,13 @@ FUNCTIONS = {
 }
 
 
-def check(operation: str, *inputs: Array) -> None:
-    """Runs one operation of tensors of one shape."""
+def check(operation: str, *inputs: Array, result: tuple[int, ...] | None = None) -> None:
+    """Runs one operation of tensors; the shape of its result is by default that of all inputs together."""
     kinds = [f"tensor<{'x'.join(map(str, item.shape))}xf32>" for item in inputs]
-    result = f"tensor<{'x'.join(map(str, np.broadcast_shapes(*(item.shape for item in inputs))))}xf32>"
+    shape = np.broadcast_shapes(*(item.shape for item in inputs)) if result is None else result
+    kind = f"tensor<{'x'.join(map(str, shape))}xf32>"
     named = ", ".join(f"%{name}: {kind}" for name, kind in zip("xy", kinds, strict=False))
-    text = f"func.func @forward({named}) -> {result} {{\n%r = {operation} : ({', '.join(kinds)}) -> {result}\nfunc.return %r : {result}\n}}"
+    text = f"func.func @forward({named}) -> {kind} {{\n%r = {operation} : ({', '.join(kinds)}) -> {kind}\nfunc.return %r : {kind}\n}}"
     context = FlambeauContext()
     module = parse_module(text, context).module
     with np.errstate(all="ignore"):
@@ -53,3 +54,22 @@ def test_functions_of_one_number(name: str):
 @pytest.mark.parametrize("name", [*ARITHMETIC, *BINARY])
 def test_functions_of_two_numbers(name: str):
     check(f"edge.{name}.Tensor(%x, %y)" if name in ARITHMETIC else f"edge.{name}(%x, %y)", NUMBERS[:, None], NUMBERS)
+
+
+def windows(size: str) -> str:
+    return f"edge.avg_pool2d(%x) {{kernel_size = [{size}], stride = [1, 1], padding = [0, 0], ceil_mode = false, count_include_pad = true}}"
+
+
+LONG = {
+    "amax": ("edge.amax(%x) {dim = [1]}", (1, 3_840_000), (1,)),
+    "sum of columns": ("edge.sum.dim_IntList(%x) {dim = [0]}", (60_000, 64), (64,)),
+    "softmax": ("edge._softmax(%x) {dim = 1, half_to_float = false}", (1, 1_280_000), (1, 1_280_000)),
+    "window": (windows("200, 299"), (1, 1, 200, 299), (1, 1, 1, 1)),
+}
+"""Operations that go round the loops of an invocation as often as they may."""
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_loops_end_where_they_should(name: str):
+    operation, shape, result = LONG[name]
+    check(operation, np.random.default_rng(0).random(shape, np.float32), result=result)

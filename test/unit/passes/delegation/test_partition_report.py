@@ -100,7 +100,8 @@ def test_the_command_line_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("edge.tanh", "elementwise", 1, 8, 64),
     ]
     assert rows[0]["reason"] == "elementwise: the backend has no such operator; xnnpack: argument 'mat2' is not a constant"
-    commas = "a backend is a name, perhaps with options in braces, as in xnnpack{least=3}; a comma comes between two, and a space between options"
+    form = "a backend is a name, perhaps with options in braces, as in xnnpack{least=3}"
+    commas = f"{form}; a comma comes between two, and a space between options"
     for options, message in (
         (["--no-delegate", "relu"], "error: --no-delegate is for --backend"),
         (["--explain-partitions"], "error: --explain-partitions is for --backend"),
@@ -110,7 +111,7 @@ def test_the_command_line_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ),
         (
             ["--backend", ""],
-            "error: --backend '': a backend is a name, perhaps with options in braces, as in xnnpack{least=3}, not ''; there ",
+            f"error: --backend '': {form}, not ''; there ",
         ),
         (["--backend", "xnnpack,"], f"error: --backend xnnpack,: {commas}, not 'xnnpack,'\n"),
         (["--backend", "xnnpack{least"], f"error: --backend xnnpack{{least: {commas}, not 'xnnpack{{least': "),
