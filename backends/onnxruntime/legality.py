@@ -161,12 +161,13 @@ _CHANNELS = (Limit("input", dtypes=(i8, ui8)), Limit("zero_points", dtypes=(i8, 
 _KNOWN = tuple(Limit(name, static=True) for name in ("weight", "bias"))
 _OF_ONE_TYPE = tuple(Limit(name, dtype_of="input") for name in ("weight", "bias"))
 _LIKE_INPUT = tuple(Limit(name, dtype_of="input") for name in ("running_mean", "running_var"))
-_OF_INTEGERS = ("abs", "neg", "sign")
+_OF_INTEGERS = ("abs", "neg")
 
 OPERATORS: dict[str, Rule] = {
     # elements
     **{name: _NUMBERS if name in _OF_INTEGERS else _PLAIN for name in UNARY if not name.startswith(("logical", "bitwise"))},
     **dict.fromkeys(("rsqrt", "gelu", "pow.Tensor_Scalar", "pow.Tensor_Tensor", "leaky_relu", "silu", "hardsigmoid"), _PLAIN),
+    "sign": _NUMBERS,
     "softplus": Rule((_OF_FLOATS,), checks=(_is_plain_softplus,)),
     "elu": Rule((_OF_FLOATS, Limit("scale", only=1), Limit("input_scale", only=1))),
     "prelu": Rule((_OF_FLOATS,), checks=(_weight_is_whole,)),
@@ -195,7 +196,7 @@ OPERATORS: dict[str, Rule] = {
     ),
     "quantized_decomposed.dequantize_per_channel": Rule((*_CHANNELS, Limit("result", dtypes=(f32,))), ("scales", "zero_points")),
     "quantized_decomposed.dequantize_per_channel_group": Rule(
-        (*_CHANNELS[:2], Limit("scales", dtypes=FLOATS), Limit("result", dtypes=FLOATS)), ("input", "scales", "zero_points")
+        (*_CHANNELS[:2], Limit("scales", dtypes=FLOATS), Limit("result", dtypes=FLOATS)), ("scales", "zero_points")
     ),
     # products
     "convolution": Rule((_OF_FLOATS, Limit("input", rank=(3, 5)), *_KNOWN), checks=(checks.output_padding_is_small,)),

@@ -7,29 +7,40 @@ from flambeau.passes.delegation.interface import Backend, BackendOptions, Descri
 from flambeau.passes.vendor_tools.tool import Tool
 from flambeau.support.lazy import later
 
-ARCHITECTURES: Mapping[str, int] = {
-    "QCM6490": 68,
-    "QCS9100": 73,
-    "SA8255": 73,
-    "SA8295": 68,
-    "SA8797": 81,
-    "SAR2230P": 81,
-    "SM8350": 68,
-    "SM8450": 69,
-    "SM8475": 69,
-    "SM8550": 73,
-    "SM8650": 75,
-    "SM8750": 79,
-    "SM8845": 81,
-    "SM8850": 81,
-    "SSG2115P": 73,
-    "SSG2125P": 73,
-    "SW6100": 81,
-    "SXR1230P": 73,
-    "SXR2230P": 69,
-    "SXR2330P": 79,
+
+@dataclass(frozen=True)
+class Chip:
+    """A chip: Qualcomm's number of it, the version of the Hexagon processor in it, and the MB of memory that this has."""
+
+    number: int
+    architecture: int
+    megabytes: int
+
+
+CHIPS: Mapping[str, Chip] = {
+    "QCM6490": Chip(93, 68, 2),
+    "QCS9100": Chip(77, 73, 8),
+    "SA8255": Chip(52, 73, 8),
+    "SA8295": Chip(39, 68, 8),
+    "SA8797": Chip(72, 81, 16),
+    "SAR2230P": Chip(95, 81, 4),
+    "SC8380XP": Chip(60, 73, 8),
+    "SM8350": Chip(30, 68, 4),
+    "SM8450": Chip(36, 69, 8),
+    "SM8475": Chip(42, 69, 8),
+    "SM8550": Chip(43, 73, 8),
+    "SM8650": Chip(57, 75, 8),
+    "SM8750": Chip(69, 79, 8),
+    "SM8845": Chip(97, 81, 8),
+    "SM8850": Chip(87, 81, 8),
+    "SSG2115P": Chip(46, 73, 2),
+    "SSG2125P": Chip(58, 73, 2),
+    "SW6100": Chip(96, 81, 4),
+    "SXR1230P": Chip(45, 73, 2),
+    "SXR2230P": Chip(53, 69, 8),
+    "SXR2330P": Chip(75, 79, 8),
 }
-"""The chips, and the versions of the Hexagon processor in them. Source: `qc_schema.py` of ExecuTorch's Qualcomm backend."""
+"""The chips, in Qualcomm's words. Source: `qc_schema.py` of ExecuTorch's Qualcomm backend."""
 PRECISIONS = ("int8", "int16", "f16")
 COMPILER = Tool(
     "flambeau-qnn-compiler", "FLAMBEAU_QNN_COMPILER", "a program of yours around Qualcomm's SDK: backends/qnn/setup.md", version=()
@@ -54,8 +65,8 @@ class QnnOptions(BackendOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.soc not in ARCHITECTURES:
-            raise ValueError(f"option 'soc' is one of {', '.join(ARCHITECTURES)}, not {self.soc!r}")
+        if self.soc not in CHIPS:
+            raise ValueError(f"option 'soc' is one of {', '.join(CHIPS)}, not {self.soc!r}")
         if self.precision not in PRECISIONS:
             raise ValueError(f"option 'precision' is one of {', '.join(PRECISIONS)}, not {self.precision!r}")
 
@@ -64,11 +75,12 @@ BACKEND = Backend(
     "qnn",
     "QnnBackend",
     table=later("flambeau.backends.qnn.legality:table"),
-    convert=later("flambeau.backends.onnxruntime.lower:convert"),
+    convert=later("flambeau.backends.qnn.lower:convert"),
     encode=one_by_one(later("flambeau.backends.qnn.payload:encode")),
     decode=later("flambeau.backends.qnn.payload:decode"),
     options=QnnOptions,
     refuses=True,
+    specs=("qnn_compile_spec",),
     family="onnxruntime",
     optional_tools=(COMPILER,),
     description=Description(

@@ -16,7 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.backends.onnxruntime.decode import decoded
 from flambeau.backends.onnxruntime.encode import encode_model
-from flambeau.backends.qnn import ARCHITECTURES, COMPILER, QnnOptions
+from flambeau.backends.qnn import CHIPS, COMPILER, QnnOptions
+from flambeau.backends.qnn.specification import KEY, specification
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.passes.delegation.interface import BackendError, CompiledError, Encoded, RefusedError, State
@@ -53,17 +54,17 @@ def _kind(data: memoryview) -> bytes:
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: QnnOptions) -> Encoded:
     """Returns the payload of a partition. Raises BackendError where it is to be compiled, and nothing compiles it."""
-    model = encode_model(partition, constants)
+    model = encode_model(partition, constants, has_int4=True)
     if not options.compiled:
-        return Encoded(framed(model, INTERCHANGE))
+        return Encoded(framed(model, INTERCHANGE), specs={KEY: specification(options)})
     if (missing := COMPILER.missing()) is not None:
         raise BackendError(f"qnn: to compile now it needs {missing}")
-    arguments = "--input", MODEL, "--output", COMPILED, "--soc", options.soc, "--htp-arch", f"{ARCHITECTURES[options.soc]}"
+    arguments = "--input", MODEL, "--output", COMPILED, "--soc", options.soc, "--htp-arch", f"{CHIPS[options.soc].architecture}"
     try:
         result = COMPILER.run(arguments, {MODEL: model}, [COMPILED])
     except BackendError as error:
         raise RefusedError({partition: str(error)}) from error
-    return Encoded(framed(result.file), state=State.COMPILED, made_by=COMPILER.find().label)
+    return Encoded(framed(result.file), state=State.COMPILED, made_by=COMPILER.find().label, specs={KEY: specification(options)})
 
 
 def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, Int
 from xdsl.ir import Attribute
 
 from flambeau.dialects.delegate.ops import MODULES, PartitionOp, PayloadOp
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.locations import handle_of, handles_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import Encoded, State, find_identifier
@@ -64,9 +65,11 @@ def estimates_of(payload: PayloadOp) -> Mapping[str, float]:
     return found
 
 
-def specs_with_origin(specs: DictionaryAttr | None, encoded: Encoded) -> DictionaryAttr | None:
-    """Returns the compile specs of a payload: the options of its backend, and what the backend says of its origin and its operators."""
-    said = {} if encoded.state is None else {_STATE: StringAttr(encoded.state.name.lower())}
+def specs_with_origin(name: str, specs: DictionaryAttr | None, encoded: Encoded, blobs: BlobStore) -> DictionaryAttr | None:
+    """Returns the compile specs of a payload: the options of its backend, and what this says of it, and to the vendor's runtime."""
+    said: dict[str, Attribute] = {key: blobs.add(f"{name}.{key}", value) for key, value in encoded.specs.items()}
+    if encoded.state is not None:
+        said[_STATE] = StringAttr(encoded.state.name.lower())
     if encoded.made_by:
         said[_MADE_BY] = StringAttr(encoded.made_by)
     if encoded.estimates:
@@ -86,9 +89,10 @@ def modules_in(text: str) -> list[str]:
     return found
 
 
-def specs_of_options(specs: DictionaryAttr | None) -> DictionaryAttr | None:
+def specs_of_options(delegate: PartitionOp | PayloadOp) -> DictionaryAttr | None:
     """Returns those of the compile specs of a delegate that are options of its backend; None for none."""
-    said = (_STATE, _MADE_BY, _ESTIMATES, MODULES)
+    backend, specs = find_identifier(delegate.backend.data), delegate.specs
+    said = (_STATE, _MADE_BY, _ESTIMATES, MODULES, *(() if backend is None else backend.specs))
     found = {} if specs is None else {key: value for key, value in specs.data.items() if key not in said}
     return DictionaryAttr(found) if found else None
 

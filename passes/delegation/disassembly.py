@@ -87,6 +87,6 @@ def disassemble(payload: PayloadOp, named_data: Mapping[str, memoryview], blobs:
             op.global_attr = SymbolRefAttr(f"{stem}{op.global_attr.string_value()}")
     partition.detach()
     partition.sym_name = payload.sym_name
-    partition.specs = specs_of_options(payload.specs)
+    partition.specs = specs_of_options(payload)
     partition.location = payload.location
     return Disassembled(partition, constants, tuple(seen.keys_read))

@@ -62,6 +62,8 @@ class Encoded:
     """The tool that made it, with its version: the `label` of an InstalledTool."""
     estimates: Mapping[str, float] = field(default_factory=dict[str, float])
     """What this tool expects of a call, which nobody measured: `cycles`, `seconds`, `sram_bytes`. A name ends with its unit."""
+    specs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """The compile specs that the vendor's runtime reads beside it, of the names that its backend lists."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +212,7 @@ class Backend:
         library: the shared library with its part of the C runtime, `fl_backend_<name>`, where that is not built into ours. Our runtime uses
             it if it is there when the backend is registered.
         found: the library of the vendor that this part loads.
+        specs: the names of the compile specs that its payloads have for the vendor's runtime, which are none of its options.
         family: the backend whose dialect, converters and format it uses.
         file: the files that it makes of whole programs; None for a backend that takes parts of them only.
         judged: its options that have other values, as text, where its results are judged, unless the user says them: its own may round more
@@ -232,6 +235,7 @@ class Backend:
     optional_tools: tuple[Tool, ...] = ()
     library: Path | None = None
     found: FoundLibrary | None = None
+    specs: tuple[str, ...] = ()
     family: str = ""
     file: ProgramFile | None = None
     judged: Mapping[str, str] = field(default_factory=dict[str, str])

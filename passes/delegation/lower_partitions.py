@@ -53,9 +53,8 @@ class LowerPartitionsPass(ModulePass):
                 name = partition.sym_name.data
                 blob = blob_store(ctx).add(f"payload.{name}", encoded.data)
                 named.add(encoded.named_data, partition)
-                payload = PayloadOp(
-                    name, partition.backend.data, blob, partition.function_type, specs_with_origin(partition.specs, encoded)
-                )
+                specs = specs_with_origin(name, partition.specs, encoded, blob_store(ctx))
+                payload = PayloadOp(name, partition.backend.data, blob, partition.function_type, specs)
                 record_contents(partition)
                 payload.attributes = dict(partition.attributes)
                 payload.location = partition.location

@@ -121,7 +121,7 @@ class Partitioner(ExplainsMembers):
         backend = find_identifier(delegate.backend.data)
         if backend is None:
             raise BackendError(unknown_identifier(delegate.backend.data))
-        own = specs_of_options(delegate.specs)
+        own = specs_of_options(delegate)
         specs: Mapping[str, Attribute] = {} if own is None else own.data
         texts: dict[str, str] = {}
         for key, value in specs.items():

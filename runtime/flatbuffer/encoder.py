@@ -29,8 +29,8 @@ class _Builder(Protocol):
     Bytes: bytearray
     head: int
 
-    def Finish(self, rootTable: int, file_identifier: bytes) -> object: ...
-    def FinishSizePrefixed(self, rootTable: int, file_identifier: bytes) -> object: ...
+    def Finish(self, rootTable: int, file_identifier: bytes | None) -> object: ...
+    def FinishSizePrefixed(self, rootTable: int, file_identifier: bytes | None) -> object: ...
     def Output(self) -> bytearray: ...
     def StartObject(self, numfields: int) -> object: ...
     def Prep(self, size: int, additionalBytes: int) -> object: ...
@@ -46,9 +46,9 @@ class Encoder:
     """Encodes tables depth first. Writes equal tables and vectors once, which the format permits, and which readers do not notice."""
 
     def __init__(self, root: Table, identifier: bytes, error: type[ValueError] = FlatbufferError, *, size_prefixed: bool = False):
-        """Creates an encoder of the table `root` for the format `identifier`. `size_prefixed` writes the size before the flatbuffer.
+        """Creates an encoder of the table `root` for the format `identifier`, which may be empty.
 
-        The encoder raises `error`.
+        `size_prefixed` writes the size before the flatbuffer. The encoder raises `error`.
         """
         self.root = root
         self.identifier = identifier
@@ -60,7 +60,7 @@ class Encoder:
     def encode(self, record: object) -> bytes:
         """Returns the flatbuffer of a record. Raises `error` for values that the format cannot hold."""
         finish = self.builder.FinishSizePrefixed if self.size_prefixed else self.builder.Finish
-        finish(self._table(record, self.root), file_identifier=self.identifier)
+        finish(self._table(record, self.root), file_identifier=self.identifier or None)
         return bytes(self.builder.Output())
 
     def _table(self, record: object, table: Table) -> int:

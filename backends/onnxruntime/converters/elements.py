@@ -16,7 +16,7 @@ from flambeau.backends.onnxruntime.dialect.operators import BinaryOnnxOp
 from flambeau.backends.onnxruntime.dialect.quantization import DequantizeLinearOp, QuantizeLinearOp
 from flambeau.dialects.aten.elementwise.arithmetic import MulTensorOp
 from flambeau.dialects.aten.elementwise.math import RsqrtOp
-from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, is_float, numpy_dtype, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import RANGES, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import dequantized, quantized_type
@@ -88,6 +88,15 @@ def _full(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     name, shape = ("s", ()) if op.schema.base == "scalar_tensor" else ("fill_value", shape_of(op.result))
     number = constant(constants, "number", op.argument(name), element_of(op.result))
     return ExpandOp(number, shape).result if shape else number
+
+
+@CONVERTERS("sign")
+def _sign(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts a sign, which PyTorch says is 0 where ONNX Runtime says NaN."""
+    x, found = op.operands[0], e.SignOnnxOp(op.operands[0]).result
+    if not is_float(element_of(x)):
+        return found
+    return e.WhereOp(e.IsNaNOp(x).result, number_like(constants, x, 0), found).result
 
 
 @CONVERTERS("prelu")

@@ -52,7 +52,6 @@ _UNARY: tuple[tuple[str, type[SchemaOp], frozenset[Attribute]], ...] = (
     ("Relu", activation.ReluOp, FLOATS),
     ("Round", math.RoundOp, FLOATS),
     ("Sigmoid", activation.SigmoidOp, FLOATS),
-    ("Sign", math.SignOp, NUMBERS),
     ("Sin", math.SinOp, FLOATS),
     ("Sinh", math.SinhOp, FLOATS),
     ("Sqrt", math.SqrtOp, FLOATS),
@@ -68,6 +67,17 @@ def _of_one(name: str, row: type[SchemaOp], takes: frozenset[Attribute]) -> type
 
 UNARY = {row.schema.base: _of_one(name, row, takes) for name, row, takes in _UNARY}
 """The operators that compute what one of the edge level does, by its name. Converters, the table and samples follow from it."""
+
+
+@onnx("Sign(Tensor input) -> Tensor")
+class SignOnnxOp(UnaryOnnxOp):
+    """-1, 0 or 1 with the sign of each element; NaN for NaN."""
+
+    takes = NUMBERS
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return np.sign(x)
 
 
 def _of_two(

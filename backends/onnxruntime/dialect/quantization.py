@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import i8, i16
+from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.ir import Attribute
 
 from flambeau.backends.onnxruntime.dialect.operators import LEAST_OPSET, OPSET, OnnxOp, onnx
@@ -41,7 +41,7 @@ class LinearOnnxOp(OnnxOp):
     @property
     def opset(self) -> int:
         """Blocks, and integers of 16 bits, came with opset 21."""
-        is_old = self.argument("block_size") == 0 and element_of(self.operands[2]) in BYTES
+        is_old = self.argument("block_size") == 0 and element_of(self.operands[2]) in BYTES | {i32}
         return LEAST_OPSET if is_old else OPSET
 
 
@@ -67,9 +67,9 @@ class QuantizeLinearOp(LinearOnnxOp):
 
 @onnx("DequantizeLinear(Tensor x, Tensor x_scale, Tensor x_zero_point, *, int axis=1, int block_size=0) -> Tensor")
 class DequantizeLinearOp(LinearOnnxOp):
-    """(x - zero point) * scale, in the type of the scale."""
+    """(x - zero point) * scale, in the type of the scale. Of int32, which biases have, the zero point is 0."""
 
-    takes = QUANTIZED
+    takes = QUANTIZED | {i32}
 
     @staticmethod
     def infer(x: Tensor, scale: Tensor, zero_point: Tensor, /, axis: int, block_size: int) -> Tensor:
@@ -80,5 +80,5 @@ class DequantizeLinearOp(LinearOnnxOp):
 
     @staticmethod
     def numpy(x: Array, scale: Array, zero_point: Array, /, axis: int, block_size: int) -> Array:
-        whole = x.astype(np.int32) - _along(zero_point, x, axis, block_size).astype(np.int32)
+        whole = x.astype(np.int64) - _along(zero_point, x, axis, block_size)
         return (whole.astype(np.float32) * _along(scale, x, axis, block_size)).astype(scale.dtype)

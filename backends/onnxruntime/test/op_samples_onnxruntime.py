@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xdsl.dialects.builtin as types
 
-from flambeau.backends.onnxruntime.dialect.elements import ARITHMETIC, BINARY, BITWISE, COMPARISONS, LOGIC, UNARY
+from flambeau.backends.onnxruntime.dialect.elements import ARITHMETIC, BINARY, BITWISE, COMPARISONS, LOGIC, UNARY, SignOnnxOp
 from flambeau.tools.samples.sample_generators import Samples
 from flambeau.tools.samples.sample_tensors import Sample, f32, i64, mask
 
@@ -115,6 +115,7 @@ def dequantize(rng: np.random.Generator) -> list[Sample]:
     return [
         *((int8(rng, 2, 3, 4).view(np.uint8).astype(kind), scale, np.full((), 5, kind)) for kind in kinds),
         (int8(rng, 2, 3, 4), scales, np.array([1, 0, -3], np.int8), 1),
+        (i32(rng, 3), scales, np.zeros(3, np.int32), 0),
         (int8(rng, 3, 8), np.abs(f32(rng, 3, 2)), np.array([[1, 2], [3, -4], [0, 0]], np.int8), 1, 4),
     ]
 
@@ -126,7 +127,7 @@ def places(rng: np.random.Generator, *shape: int, below: int) -> Any:
 TYPES = (types.f32, types.f16, types.i64, types.i32, types.i1, types.i8)
 
 SAMPLES: dict[str, Samples] = {
-    **{row.name: one(row) for row in UNARY.values()},
+    **{row.name: one(row) for row in (*UNARY.values(), SignOnnxOp)},
     **{row.name: two(row) for table in (ARITHMETIC, BINARY, BITWISE, COMPARISONS, LOGIC) for row in table.values()},
     **{f"onnxruntime.Reduce{name}": of_numbers for name in ("Max", "Min", "Prod", "Sum")},
     "onnxruntime.ReduceMean": reduction,

@@ -67,6 +67,19 @@ def test_outputs_that_are_inputs_are_right_and_leave_them_alone(load: Callable[.
         assert all(np.array_equal(a, b) for a, b in zip(inputs, kept, strict=True))
 
 
+class Signs(nn.Module):
+    """Functions of numbers that are none, and of infinite ones."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return torch.sign(x), torch.sign(x.half()), torch.sign(x.nan_to_num(0).int())
+
+
+def test_the_sign_of_what_is_no_number_is_that_of_pytorch(load: Callable[..., Any]) -> None:
+    x = torch.tensor([torch.nan, -torch.inf, -0.0, 0.0, torch.inf, 2.0] * 3)
+    for found, expected in zip(load(program(Signs(), x)).execute([x.numpy()]), Signs()(x), strict=True):
+        np.testing.assert_array_equal(found, expected.numpy())
+
+
 def test_sizes_of_a_call_are_those_that_the_program_says(load: Callable[..., Any]) -> None:
     sizes = {0: torch.export.Dim("rows", min=2, max=5)}
     method = load(program(nn.Sequential(nn.Linear(4, 2), nn.Tanh()).eval(), torch.rand(3, 4), dynamic_shapes=({0: sizes[0]},)))

@@ -20,7 +20,7 @@ from vendor_tools import installed
 import flambeau
 from flambeau import EdgeProgramManager, to_edge_transform_and_lower
 from flambeau.backends.onnxruntime.messages import read
-from flambeau.backends.qnn import ARCHITECTURES, QnnOptions
+from flambeau.backends.qnn import CHIPS, QnnOptions
 from flambeau.backends.qnn.payload import HEADER_BYTES, INTERCHANGE, framed, model_of
 from flambeau.passes.delegation.interface import BackendError, CompiledError
 from flambeau.passes.delegation.partitioner import Partitioner
@@ -127,4 +127,4 @@ def test_the_program_of_the_user_compiles_the_model(monkeypatch: pytest.MonkeyPa
     assert data == framed(b"context")
     assert (tmp_path / "words").read_text().split() == "--input model.onnx --output context.bin --soc SM8750 --htp-arch 79".split()
     assert (tmp_path / "given").read_bytes() == bytes(model_of(memoryview(payload_of(lowered("int8")))))
-    assert set(ARCHITECTURES.values()) == {68, 69, 73, 75, 79, 81}
+    assert {chip.architecture for chip in CHIPS.values()} == {68, 69, 73, 75, 79, 81}
