@@ -1,13 +1,19 @@
 """Core ML: programs of MIL for Apple's devices; see README.md in this folder."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, ProgramFile, State, one_by_one
 from flambeau.support.lazy import later
 
+if TYPE_CHECKING:
+    from flambeau.support.lazy import Array
+
 TARGETS = ("iOS15", "iOS16", "iOS17", "iOS18")
 UNITS = ("all", "cpu_only", "cpu_and_gpu", "cpu_and_ne")
 
+STATES_SINCE = 18
+"""The first iOS whose models have states."""
 WEIGHTS = ("given", "palettized4")
 
 
@@ -25,6 +31,9 @@ class CoreMlOptions(BackendOptions):
     weights: str = "given"
     """What weights are: as the program has them (`given`), or tables of 16 numbers and 4 bits for each element (`palettized4`)."""
 
+    take_over_mutable_buffer: bool = True
+    """Whether, from iOS18 on, a state that one delegate alone reads and writes, and that begins with zeros, is in its model, in float16."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
         choices = {"precision": ("f16", "f32"), "target": TARGETS, "compute_units": UNITS, "weights": WEIGHTS}
@@ -40,6 +49,11 @@ class CoreMlOptions(BackendOptions):
         return int(self.target.removeprefix("iOS"))
 
 
+def takes_state(first: "Array", options: CoreMlOptions) -> bool:
+    """Returns whether a state with this first value is one of the model: those of Core ML begin with zeros."""
+    return options.take_over_mutable_buffer and options.set_of_operators >= STATES_SINCE and first.dtype.kind == "f" and not first.any()
+
+
 BACKEND = Backend(
     "coreml",
     "CoreMLBackend",
@@ -50,6 +64,7 @@ BACKEND = Backend(
     options=CoreMlOptions,
     file=ProgramFile("mlpackage", later("flambeau.backends.coreml.file:encode_package"), has_states=True, mark="Manifest.json"),
     judged={"precision": "f32"},
+    takes_state=takes_state,
     description=Description(
         hardware="Apple's neural engine, GPUs and CPUs, by Core ML; not tried on a device",
         platform="iOS and macOS, in ExecuTorch's runtime",

@@ -41,12 +41,13 @@ _KINDS: dict[str, tuple[Attribute, ...]] = {"int": (i32,), "bool": (i1,), "float
 def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
     """Returns a module with the constants and the partition of a payload. Raises BackendError for damaged and unsupported payloads.
 
-    A state is an argument behind the inputs, and a written one a result behind the outputs.
+    A state is an argument behind the inputs, and a result behind the outputs.
     """
     model, weights, metadata = read_package(data)
     record = decoded(spec.MODEL, model, "the model of a Core ML payload", BackendError)
     reader = _Reader(record, weights, metadata, blobs)
-    return partition_module(BACKEND.identifier, [*reader.inputs, *reader.states.values()], reader.results, reader.globals)
+    inputs = [*reader.inputs, *reader.states.values()]
+    return partition_module(BACKEND.identifier, inputs, reader.results, reader.globals, list(reader.states))
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class _Reader:
                 self._operator(item)
         self.where = "the function"
         outputs = [self._output(name, kind) for name, kind in zip(self.block.outputs, self.outputs, strict=True)]
-        return [*outputs, *self.written.values()]
+        return [*outputs, *(self.written.get(name, self.values[name]) for name in self.states)]
 
     def _output(self, name: str, element: Attribute) -> SSAValue:
         """Returns a result in the elements that the runtime makes of it."""

@@ -9,14 +9,14 @@ from typing import Any, cast
 from xdsl.dialects.builtin import f16, i8
 from xdsl.ir import Attribute, Block, SSAValue
 
-from flambeau.backends.coreml import CoreMlOptions
+from flambeau.backends.coreml import STATES_SINCE, CoreMlOptions
 from flambeau.backends.coreml import specification as spec
 from flambeau.backends.coreml.borders import at_entry, at_exit
 from flambeau.backends.coreml.dialect.compressed import ConstexprMilOp, LutToDenseMilOp
 from flambeau.backends.coreml.dialect.elementwise import ELEMENTS, CastMilOp
 from flambeau.backends.coreml.dialect.operators import MilOp
 from flambeau.backends.coreml.package import STORED, STORED_SHORT, Weights, flattened
-from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp, states_of
 from flambeau.dialects.ir.locations import module_paths
 from flambeau.dialects.ir.tensor_types import element_of, f32, i1, i32, numpy_dtype, shape_of, ui8
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
@@ -26,8 +26,6 @@ from flambeau.runtime.protobuf import Record
 from flambeau.runtime.protobuf import encode as encoded
 from flambeau.support.lazy import Array, np
 
-STATES_SINCE = 18
-"""The first iOS whose models have states."""
 LEAST_STORED = 10
 """The fewest elements of a constant that goes to the file of weights."""
 WEIGHTS_FILE = "@model_path/weights/weight.bin"
@@ -40,11 +38,24 @@ def encode(partition: PartitionOp, constants: ModuleConstants, options: CoreMlOp
     block = partition.body.block
     end = block.last_op
     assert isinstance(end, ReturnOp)
-    names = tuple(
-        [f"{kind}_{place}" for place in range(count)] for kind, count in (("input", len(block.args)), ("output", len(end.operands)))
-    )
-    model, weights = ProgramWriter(constants, options.set_of_operators).write(block, *names)
-    return Encoded(flattened(model, weights, *names))
+    kept = states_of(partition)
+    counts = {"input": len(block.args) - len(kept), "output": len(end.operands) - len(kept)}
+    inputs, outputs = ([f"{kind}_{place}" for place in range(count)] for kind, count in counts.items())
+    states = identifiers([*inputs, *outputs, *kept])[len(inputs) + len(outputs) :]
+    model, weights = ProgramWriter(constants, options.set_of_operators).write(block, inputs, outputs, states, states)
+    return Encoded(flattened(model, weights, inputs, outputs))
+
+
+def identifiers(names: Sequence[str]) -> Sequence[str]:
+    """Returns names that a program of MIL may have, each of them once."""
+    found: list[str] = []
+    for name in names:
+        word = re.sub(r"\W", "_", name, flags=re.ASCII)
+        word = f"_{word}" if not word or word[0].isdigit() else word
+        while word in found:
+            word += "_"
+        found.append(word)
+    return found
 
 
 class ProgramWriter:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from flambeau.backends.coreml import CoreMlOptions
-from flambeau.backends.coreml.encode import ProgramWriter
+from flambeau.backends.coreml.encode import ProgramWriter, identifiers
 from flambeau.backends.coreml.package import package_files
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.passes.delegation.interface import BackendError, WholeMethod
@@ -26,20 +25,8 @@ def encode_package(methods: Sequence[WholeMethod], constants: ModuleConstants, o
             raise BackendError(f"coreml: the state {name!r} does not begin with zeros, as those of Core ML do")
     if flat := next((name for name, value in zip(method.inputs, block.args, strict=False) if not shape_of(value)), None):
         raise BackendError(f"coreml: the input {flat!r} has no dimension, and those of Core ML have one")
-    names = _identifiers([*method.inputs, *method.outputs, *method.states])
+    names = identifiers([*method.inputs, *method.outputs, *method.states])
     inputs, outputs = names[: len(method.inputs)], names[len(method.inputs) :][: len(method.outputs)]
     states = names[len(names) - len(method.states) :]
     written = [states[list(method.states).index(name)] for name in method.written]
     return package_files(*ProgramWriter(constants, options.set_of_operators).write(block, inputs, outputs, states, written))
-
-
-def _identifiers(names: Sequence[str]) -> Sequence[str]:
-    """Returns names that a program of MIL may have, each of them once."""
-    found: list[str] = []
-    for name in names:
-        word = re.sub(r"\W", "_", name, flags=re.ASCII)
-        word = f"_{word}" if not word or word[0].isdigit() else word
-        while word in found:
-            word += "_"
-        found.append(word)
-    return found

@@ -1,9 +1,9 @@
 """The operations: a partition, which is a function for a backend to compile; a payload, the compiled bytes; a call of either."""
 
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Sequence, Set
+from typing import Self, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, FunctionType, StringAttr, SymbolNameConstraint, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, SymbolNameConstraint, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -18,13 +18,42 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface, SymbolTable
+from xdsl.traits import (
+    EffectInstance,
+    HasParent,
+    IsolatedFromAbove,
+    IsTerminator,
+    MemoryEffect,
+    MemoryEffectKind,
+    SymbolOpInterface,
+    SymbolTable,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 
 MODULES = "flambeau.modules"
 """The compile spec of a payload with the modules that its operators compute, which tells users and no runtime."""
+
+STATES = "delegate.states"
+"""The attribute of a partition with the names of the states that its backend keeps, of a payload that has them, and of a call of either.
+
+They are the last arguments of a partition, whose new values are its last results. A call has neither."""
+
+
+def states_of(op: Operation) -> Sequence[str]:
+    """Returns the names of the states that the runtime of a backend keeps for a partition."""
+    found = op.attributes.get(STATES)
+    return [name.data for name in cast("ArrayAttr[StringAttr]", found)] if isinstance(found, ArrayAttr) else []
+
+
+class StatesMemoryEffect(MemoryEffect):
+    """A call changes the states of its payload, if it has any."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> Set[EffectInstance]:
+        """As xDSL's."""
+        return {EffectInstance(MemoryEffectKind.WRITE)} if STATES in op.attributes else set()
 
 
 def compile_specs(specs: dict[str, str | BlobAttr]) -> DictionaryAttr:
@@ -250,7 +279,7 @@ class CallOp(IRDLOperation):
     arguments = var_operand_def(AnyAttr())
     res = var_result_def(AnyAttr())
 
-    traits = traits_def(Pure())
+    traits = traits_def(StatesMemoryEffect())
 
     def __init__(self, callee: str | SymbolRefAttr, arguments: Sequence[SSAValue | Operation], result_types: Sequence[Attribute]):
         super().__init__(

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xdsl.builder import ImplicitBuilder
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.delegate.ops import STATES, PartitionOp, ReturnOp
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ml_program import GlobalOp
@@ -217,6 +217,8 @@ class Backend:
         file: the files that it makes of whole programs; None for a backend that takes parts of them only.
         judged: its options that have other values, as text, where its results are judged, unless the user says them: its own may round more
             than the program does.
+        takes_state: whether its runtime keeps a state of the program with the payload that alone reads and writes it, by the first value
+            and the options. Such a partition has the attribute `delegate.states`.
         description: what users choose it by; every built-in backend has one.
     """
 
@@ -239,6 +241,7 @@ class Backend:
     family: str = ""
     file: ProgramFile | None = None
     judged: Mapping[str, str] = field(default_factory=dict[str, str])
+    takes_state: Callable[[Array, Any], bool] | None = None
     description: Description | None = None
 
     def missing(self) -> str | None:
@@ -282,10 +285,12 @@ def partition_module(
     inputs: Sequence[Attribute],
     build: Callable[..., Sequence[SSAValue]],
     constants: Sequence[GlobalOp] = (),
+    states: Sequence[str] = (),
 ) -> ModuleOp:
     """Returns what a payload decodes into: its constants, and a partition with inputs of these types, whose results `build` makes of them.
 
-    `build` may make constants too, and add them to the list. Raises BackendError where operators do not fit together.
+    `build` may make constants too, and add them to the list. The last inputs and results are those of states. Raises
+    BackendError where operators do not fit together.
     """
     block = Block(arg_types=inputs)
     try:
@@ -296,7 +301,10 @@ def partition_module(
         for item in constants:
             if item.parent is not None:
                 item.detach()
-        module = ModuleOp([*constants, PartitionOp("partition", identifier, kind, Region(block))])
+        partition = PartitionOp("partition", identifier, kind, Region(block))
+        if states:
+            partition.attributes[STATES] = ArrayAttr([StringAttr(name) for name in states])
+        module = ModuleOp([*constants, partition])
         module.verify()
     except VerifyException as error:
         raise BackendError(f"a payload of {identifier!r} is damaged: {error}") from error

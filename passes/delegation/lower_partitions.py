@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, FunctionType, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp, states_of
 from flambeau.dialects.exec.method import NamedDataOp
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.passes.delegation.contents import record_contents, specs_with_origin
 from flambeau.passes.delegation.interface import BackendError, Encoded, located
+from flambeau.passes.delegation.lowering.states import take_states
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite
@@ -24,13 +25,15 @@ from flambeau.passes.rewriting.constants import ModuleConstants, blob_store
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from flambeau.support.lazy import Array
+
 
 @dataclass(frozen=True)
 class LowerPartitionsPass(ModulePass):
     """Replaces each `delegate.partition` by the `delegate.payload` that its backend compiles it to.
 
     A backend is given the partitions of all methods that have the same compile specs at once. What a payload finds by name in the program
-    becomes `exec.named_data`.
+    becomes `exec.named_data`. A state that one partition alone reads and writes goes into its payload, where its backend takes it over.
 
     Needs: partitions of installed backends. Leaves none; their calls name the payloads. Raises OperationError for another.
     """
@@ -40,6 +43,7 @@ class LowerPartitionsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         constants, named = ModuleConstants(ctx, op), _NamedData(blob_store(ctx), op)
+        take_states(op, constants, _takes_state)
         together: dict[tuple[StringAttr, DictionaryAttr | None], list[PartitionOp]] = {}
         for partition in op.body.block.ops:
             if isinstance(partition, PartitionOp):
@@ -54,7 +58,7 @@ class LowerPartitionsPass(ModulePass):
                 blob = blob_store(ctx).add(f"payload.{name}", encoded.data)
                 named.add(encoded.named_data, partition)
                 specs = specs_with_origin(name, partition.specs, encoded, blob_store(ctx))
-                payload = PayloadOp(name, partition.backend.data, blob, partition.function_type, specs)
+                payload = PayloadOp(name, partition.backend.data, blob, _called(partition), specs)
                 record_contents(partition)
                 payload.attributes = dict(partition.attributes)
                 payload.location = partition.location
@@ -62,6 +66,18 @@ class LowerPartitionsPass(ModulePass):
                 count("partitions compiled")
                 partition.detach()
                 partition.erase()
+
+
+def _takes_state(partition: PartitionOp, first: Array) -> bool:
+    """Returns whether the backend of a partition keeps a state with this first value."""
+    chosen = Partitioner.for_partition(partition, "lowered")
+    return chosen.backend.takes_state is not None and chosen.backend.takes_state(first, chosen.options)
+
+
+def _called(partition: PartitionOp) -> FunctionType:
+    """Returns the type of the calls of a partition, which have no states."""
+    count, kind = len(states_of(partition)), partition.function_type
+    return FunctionType.from_lists(kind.inputs.data[: len(kind.inputs) - count], kind.outputs.data[: len(kind.outputs) - count])
 
 
 def _encoded(partitions: Sequence[PartitionOp], constants: ModuleConstants, chosen: Partitioner) -> Sequence[Encoded]:

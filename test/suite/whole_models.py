@@ -14,7 +14,7 @@ from torch_programs import seed
 
 from flambeau import to_edge
 from flambeau.compiler.edge_program import EdgeProgramManager
-from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.delegate.ops import PayloadOp, states_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime.interpreter import interpret
@@ -59,8 +59,8 @@ class WholeModel:
     distance: float
 
     @staticmethod
-    def of(name: str, backend: str) -> WholeModel:
-        """A model, given to a backend with its options."""
+    def of(name: str, backend: str, states: torch.dtype = torch.float32) -> WholeModel:
+        """A model, given to a backend with its options. States that its payloads keep are of the type `states`."""
         case = case_of(name)
         edge = to_edge(case.export()).to_backend(backend)
         ops = list(edge.module.walk())
@@ -68,7 +68,14 @@ class WholeModel:
         program = interpret(edge.module, edge.context, run_payload)
         found = [program.run("forward", [value.numpy() for value in call])[0] for call in case.calls]
         kept = sum(isinstance(op, SchemaOp) for op in ops)
-        return WholeModel(edge, payloads, kept, distance(found, expected_of(case)))
+        buffers = dict(case.module.named_buffers())
+        inside = [buffers[state] for op in ops if isinstance(op, PayloadOp) for state in states_of(op)]
+
+        def round_states() -> None:
+            for state in inside:
+                state.copy_(state.to(states))
+
+        return WholeModel(edge, payloads, kept, distance(found, expected_of(case, round_states)))
 
     def __str__(self) -> str:
         return f"{len(self.payloads)} delegates, {self.kept} operators kept"

@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import torch
 from coremltools_judge import PYTHONS, read, run_package, unpacked, written
 from whole_models import WholeModel, campaign, case_of, distance, expected_of
 
@@ -69,7 +70,7 @@ def judged(name: str, given: Any) -> tuple[str, bool]:
         if given.package:
             said, wrong, far = judged_package(name, options, Path(folder))
         else:
-            model = WholeModel.of(name, f"coreml{options}")
+            model = WholeModel.of(name, f"coreml{options}", torch.float16)
             count, wrong = read_otherwise([unpacked(data, Path(folder) / str(place)) for place, data in enumerate(model.payloads)])
             said, far = f"{model}, {count} operations", model.distance
     is_right = not wrong and far <= FARTHEST[given.precision]
