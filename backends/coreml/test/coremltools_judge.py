@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib
 import json
 import subprocess
 from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from vendor_tools import installed
@@ -23,14 +26,15 @@ PYTHONS = installed("coreml-test")
 _ELEMENTS = {number: element for element, number in spec.DATA_TYPES.items()}
 _NAMES = {"i1": "bool", "f16": "fp16", "f32": "fp32", "i8": "int8", "i32": "int32", "ui8": "uint8"}
 _READ = """
-import hashlib, json, sys
+import hashlib, json, os, sys, traceback
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what coremltools prints is no answer
 import numpy as np
 import coremltools as ct
 from coremltools.converters.mil.frontend.milproto import load
 from coremltools.converters.mil.mil import types
 
-found = []
-for path in sys.argv[1:]:
+def read(path):
     model = ct.models.MLModel(path, skip_model_load=True)
     spec = model.get_spec()
     program = load.load(spec, specification_version=spec.specificationVersion, file_weights_dir=model.weights_dir)
@@ -47,9 +51,24 @@ for path in sys.argv[1:]:
             digest = np.asarray(op.materialized_val_inference(), np.float32).reshape(-1).tolist()
         is_write = op.op_type == "coreml_update_state"
         operations.append(["write_state" if is_write else op.op_type, [] if is_write else outputs, digest])
-    found.append([list(function.inputs), [var.name for var in function.outputs], operations])
-print("\\n" + json.dumps(found))
+    return [list(function.inputs), [var.name for var in function.outputs], operations]
+
+for line in sys.stdin:
+    try:
+        answer = [read(path) for path in json.loads(line)]
+    except Exception:
+        answer = traceback.format_exc()
+    print(json.dumps(answer), file=answers, flush=True)
 """
+_OPEN = ExitStack()
+atexit.register(_OPEN.close)
+
+
+@cache
+def _reader(python: str) -> subprocess.Popen[str]:
+    """A process that reads packages as long as this one lives: its start takes seconds, most of it imports."""
+    pipe, none = subprocess.PIPE, subprocess.DEVNULL
+    return _OPEN.enter_context(subprocess.Popen([python, "-c", _READ], stdin=pipe, stdout=pipe, stderr=none, text=True))
 
 
 def without_weights(found: Any) -> Any:
@@ -62,9 +81,12 @@ def without_weights(found: Any) -> Any:
 
 def read(python: str, packages: Sequence[Path]) -> list[Any]:
     """What coremltools reads of each package: the names of inputs and outputs, and the operations. Fails where it refuses one."""
-    done = subprocess.run([python, "-c", _READ, *map(str, packages)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    reader = _reader(python)
+    assert reader.stdin is not None and reader.stdout is not None
+    print(json.dumps([str(package) for package in packages]), file=reader.stdin, flush=True)
+    found = json.loads(reader.stdout.readline() or '"it ended"')
+    assert isinstance(found, list), found[-2000:]
+    return cast(list[Any], found)
 
 
 def unpacked(payload: bytes, folder: Path) -> Path:
