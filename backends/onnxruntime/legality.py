@@ -5,14 +5,17 @@ from __future__ import annotations
 from xdsl.dialects.builtin import f16, f32, i1, i8, i16, i32, i64
 
 from flambeau.backends.onnxruntime.dialect.elements import UNARY
+from flambeau.backends.onnxruntime.dialect.movement import SliceOp
+from flambeau.backends.onnxruntime.places import open_slice, replaced_shape
 from flambeau.dialects.ir.extents import exceeds, is_known, provably_equal
-from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_float, is_static, normalize_dim, shape_of, ui8, ui16
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_float, is_static, normalize_dim, shape_of, tensor, ui8, ui16
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.delegation import checks
 from flambeau.passes.delegation.composites import COMPOSITES
 from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.delegation.lowering.reshapes import one_follows
+from flambeau.passes.delegation.normalized import dim_of
 from flambeau.passes.delegation.open_sizes import numbers_are_known, sizes_fit
 
 FLOATS: tuple[ElementType, ...] = (f32, f16)
@@ -87,7 +90,11 @@ def _puts_places(op: SchemaOp) -> str | None:
         return _reads_places(op) or (None if is_static(*op.operands) else "its sizes are known when it runs only")
     if len(indices) > first + 1 or len(shape_of(indices[first])) != 1:
         return f"it has indices of {len(shape_of(indices[first]))} dimensions behind {first} others, or several"
-    return None if is_static(*op.operands) else "its sizes are known when it runs only"
+    wanted = replaced_shape(op)
+    is_open = any(not is_known(size) for dim, size in enumerate(wanted) if dim != first) or not all(
+        map(provably_equal, shape_of(op.argument("values")), wanted)
+    )
+    return "its sizes are known when it runs only" if is_open and not is_static(*op.operands) else None
 
 
 def _puts_neighbours(op: SchemaOp) -> str | None:
@@ -136,6 +143,18 @@ def _attends_as_known(op: SchemaOp) -> str | None:
     if op.argument("enable_gqa") and not all(map(is_known, (query[-3], key[-3]))):
         return "the number of its heads is known when it runs only"
     return None
+
+
+def _slices_as_known(op: SchemaOp) -> str | None:
+    """Along a dimension whose size is known before the run, or in steps between places that ONNX counts as PyTorch does."""
+    x, dim, reason = op.operands[0], dim_of(op), checks.dim_is_known(op)
+    if reason is None:
+        return None
+    try:
+        found = SliceOp.infer(tensor(element_of(x), shape_of(x)), *open_slice(op))
+    except ValueError:
+        return reason
+    return None if provably_equal(shape_of(found)[dim], shape_of(op.result)[dim]) else reason
 
 
 def _has_rows(op: SchemaOp) -> str | None:
@@ -234,7 +253,7 @@ OPERATORS: dict[str, Rule] = {
     "select_copy.int": Rule(checks=(index_is_inside,)),
     "view_copy": Rule(checks=(one_follows,)),
     "split_with_sizes_copy": Rule(checks=(checks.dim_is_known, checks.parts_have_elements)),
-    "slice_copy.Tensor": Rule(checks=(checks.dim_is_known,)),
+    "slice_copy.Tensor": Rule(checks=(_slices_as_known,)),
     "expand_copy": Rule(checks=(checks.growth_is_known,)),
     "repeat": Rule(checks=(_grows_as_known,)),
     "flip": Rule((Limit("self", static=True, rank=(1, 6)),)),

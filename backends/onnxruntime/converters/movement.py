@@ -6,6 +6,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.backends.onnxruntime.converters.building import CONVERTERS, places, rank_of
 from flambeau.backends.onnxruntime.dialect import movement
+from flambeau.backends.onnxruntime.places import open_slice
 from flambeau.dialects.aten.movement.pad import margins
 from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import normalize_dim, shape_of
@@ -66,6 +67,8 @@ def _stack(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("slice_copy.Tensor")
 def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    if not is_known(shape_of(op.operands[0])[dim_of(op)]):
+        return movement.SliceOp(op.operands[0], *open_slice(op)).result
     x, dim, first, step = op.operands[0], dim_of(op), start_of(op), op.argument("step")
     end = first + (shape_of(op.result)[dim] - 1) * step + 1
     return movement.SliceOp(x, (first,), (end,), (dim,), (step,)).result

@@ -9,6 +9,8 @@ from xdsl.ir import SSAValue
 
 from flambeau.backends.onnxruntime.converters.building import CONVERTERS, in_type
 from flambeau.backends.onnxruntime.dialect import movement, scatters
+from flambeau.backends.onnxruntime.places import replaced_shape
+from flambeau.dialects.ir.extents import provably_equal
 from flambeau.dialects.ir.tensor_types import broadcast, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.normalized import dim_of
@@ -29,14 +31,14 @@ def _index_put(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """Converts an update: of whole entries of the first dimensions, or of the lines along another one."""
     x, given = op.operands[0], _given(op)
     reduction = "add" if op.argument("accumulate") else "none"
-    (dim, index), shape = given[0], shape_of(x)
-    wanted = (*shape[:dim], *broadcast(*(shape_of(item) for _, item in given)), *shape[dim + len(given) :])
+    (dim, index), wanted = given[0], replaced_shape(op)
     values = _spread(op.argument("values"), wanted)
     if dim == 0:
         return scatters.ScatterNDOp(x, _joined([index for _, index in given]), values, reduction=reduction).result
-    behind = tuple(range(1, len(shape) - dim))
+    behind = tuple(range(1, len(wanted) - dim))
     line = movement.UnsqueezeOp(index, behind).result if behind else index
-    return scatters.ScatterElementsOp(x, movement.ExpandOp(line, wanted).result, values, axis=dim, reduction=reduction).result
+    places = movement.ExpandOp(line, (*wanted[:dim], 1, *wanted[dim + 1 :])).result
+    return scatters.ScatterElementsOp(x, places, values, axis=dim, reduction=reduction).result
 
 
 @CONVERTERS("slice_scatter", "select_scatter")
@@ -64,7 +66,11 @@ def _given(op: SchemaOp) -> list[tuple[int, SSAValue]]:
 
 
 def _spread(value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
-    return value if shape_of(value) == shape else movement.ExpandOp(value, shape).result
+    return (
+        value
+        if len(shape_of(value)) == len(shape) and all(map(provably_equal, shape_of(value), shape))
+        else movement.ExpandOp(value, shape).result
+    )
 
 
 def _joined(indices: Sequence[SSAValue]) -> SSAValue:

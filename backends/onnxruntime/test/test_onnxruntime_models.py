@@ -11,13 +11,11 @@ from shares import drawn
 from flambeau.runtime import Runtime
 
 NO_OPERATOR = "the backend has no such operator"
-OPEN = "the size that it divides is known when it runs only"
 NUMBER = "a number in it is known when it runs only"
 LEFT: dict[str, set[tuple[str, str]]] = {
     "llama of any length": {
         ("edge.arange.start_step", NO_OPERATOR),
         ("edge.index.Tensor", "the sizes of its several tensors of indices are known when it runs only"),
-        ("edge.slice_copy.Tensor", OPEN),
         ("edge.slice_copy.Tensor", NUMBER),
     },
 }

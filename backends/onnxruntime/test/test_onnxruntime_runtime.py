@@ -146,3 +146,26 @@ def test_options_that_are_wrong_are_refused(load: Callable[..., Any], options: d
     with pytest.raises(FlambeauError, match=message) as caught:
         load(program(net(), IMAGE), **options)
     assert "\n" not in str(caught.value)
+
+
+class Places(nn.Module):
+    """New rows of a cache, of which the run decides how many there are, and the last of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache = nn.Buffer(torch.zeros(2, 8, 3))
+
+    def forward(self, rows: Tensor, places: Tensor) -> tuple[Tensor, ...]:
+        self.cache.index_copy_(1, places, rows)
+        return self.cache * 2, rows[:, -1:] + 1, rows[:, -2:-1] * 3
+
+
+def test_rows_of_any_number_are_put_into_a_cache(load: Callable[..., Any]) -> None:
+    size = torch.export.Dim("rows", min=2, max=6)
+    method = load(program(Places(), torch.rand(2, 3, 3), torch.tensor([1, 0, 5]), dynamic_shapes=({1: size}, {0: size})))
+    module = Places()
+    assert set(method.metadata.backend_names) == {"OnnxRuntimeBackend"}
+    for places in ([4, 2], [7, 0, 1, 2, 3, 6], [5, 1, 0]):
+        rows, indices = torch.rand(2, len(places), 3), torch.tensor(places)
+        for found, expected in zip(method.execute([rows.numpy(), indices.numpy()]), module(rows, indices), strict=True):
+            np.testing.assert_array_equal(found, expected.numpy())
