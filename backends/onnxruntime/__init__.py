@@ -10,6 +10,9 @@ from flambeau.support.lazy import later
 class OnnxRuntimeOptions(BackendOptions):
     """The options of the backend."""
 
+    sizes: bool = False
+    """Whether operators may need sizes that none of their operands has: a file, whose inputs have them, does so."""
+
     @property
     def only_here(self) -> str | None:
         """ExecuTorch has no backend for ONNX Runtime."""
@@ -24,7 +27,7 @@ BACKEND = Backend(
     encode=one_by_one(later("flambeau.backends.onnxruntime.encode:encode")),
     decode=later("flambeau.backends.onnxruntime.decode:decode"),
     options=OnnxRuntimeOptions,
-    file=ProgramFile("onnx", later("flambeau.backends.onnxruntime.file:encode_file"), has_states=True),
+    file=ProgramFile("onnx", later("flambeau.backends.onnxruntime.file:encode_file"), options={"sizes": "true"}, has_states=True),
     found=FoundLibrary("FLAMBEAU_ONNXRUNTIME_LIBRARY", "onnxruntime", "capi", "libonnxruntime."),
     description=Description(
         hardware="CPUs: x86, Arm; the compilers of vendors read its models too",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from flambeau.backends.onnxruntime import OnnxRuntimeOptions
 from flambeau.backends.onnxruntime.dialect.operators import LEAST_OPSET, OPSET, OnnxOp
 from flambeau.backends.onnxruntime.dialect.quantization import DequantizeLinearOp
 from flambeau.backends.onnxruntime.label import labelled
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
     """Returns the payload of a partition. Raises BackendError."""
+    if isinstance(options, OnnxRuntimeOptions) and options.sizes:
+        raise BackendError("onnxruntime: the option 'sizes' is of files: a delegate sees the sizes of its operands only")
     kind = partition.function_type
     return Encoded(labelled(encode_model(partition, constants), len(kind.inputs), len(kind.outputs)))
 

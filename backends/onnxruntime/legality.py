@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xdsl.dialects.builtin import f16, f32, i1, i8, i16, i32, i64
 
+from flambeau.backends.onnxruntime import OnnxRuntimeOptions
 from flambeau.backends.onnxruntime.dialect.elements import UNARY
 from flambeau.backends.onnxruntime.dialect.movement import SliceOp
 from flambeau.backends.onnxruntime.places import open_slice, replaced_shape
@@ -157,6 +160,18 @@ def _slices_as_known(op: SchemaOp) -> str | None:
     return None if provably_equal(shape_of(found)[dim], shape_of(op.result)[dim]) else reason
 
 
+def _counts_as_known(op: SchemaOp) -> str | None:
+    """Of int64, from a known number in known steps."""
+    numbers = [op.argument(name) for name in ("start", "step")]
+    is_whole = all(is_known(number) and isinstance(number, int) for number in numbers) and isinstance(op.argument("end"), int)
+    return None if is_whole else f"it counts from {numbers[0]} in steps of {numbers[1]}"
+
+
+def _numbers_are_known(op: SchemaOp) -> str | None:
+    """No number in it that only the run knows, but for those of a shape, and where a file counts to."""
+    return None if op.schema.base == "arange" else numbers_are_known(op)
+
+
 def _has_rows(op: SchemaOp) -> str | None:
     """Of a tensor with dimensions."""
     return None if shape_of(op.operands[0]) else "it is of a number"
@@ -279,11 +294,16 @@ IN_PARTS: dict[str, Rule] = {
 _TABLE = OperatorTable(
     OPERATORS,
     Limit(dtypes=ALL, rank=(0, 8), row_major=True, filled=True, bounded=True),
-    checks=(numbers_are_known, sizes_fit),
+    checks=(_numbers_are_known, sizes_fit),
     in_parts={name: rule for name, rule in IN_PARTS.items() if name not in OPERATORS},
 )
 
 
+IN_FILES: dict[str, Rule] = {"arange.start_step": Rule((Limit("result", dtypes=(i64,)),), checks=(_counts_as_known,))}
+"""What a file has beside these: it may need sizes of its inputs, where a delegate sees its operands only."""
+_FILES = replace(_TABLE, rules={**OPERATORS, **IN_FILES}, knows_sizes=True)
+
+
 def table(options: BackendOptions) -> OperatorTable:
-    """Returns the table of the operators that ONNX Runtime takes, for any options. All constants go into the payload."""
-    return _TABLE
+    """Returns the table of the operators that ONNX Runtime takes, in a delegate or in a file. All constants go into it."""
+    return _FILES if isinstance(options, OnnxRuntimeOptions) and options.sizes else _TABLE

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from flambeau.backends.onnxruntime.converters.building import CONVERTERS, in_type
+from flambeau.backends.onnxruntime.converters.building import CONVERTERS, constant, in_type
 from flambeau.backends.onnxruntime.dialect import movement, scatters
+from flambeau.backends.onnxruntime.dialect.elements import ARITHMETIC
 from flambeau.backends.onnxruntime.places import replaced_shape
-from flambeau.dialects.ir.extents import provably_equal
+from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import broadcast, shape_of
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.delegation.normalized import dim_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 
@@ -79,3 +81,21 @@ def _joined(indices: Sequence[SSAValue]) -> SSAValue:
     columns = [_spread(in_type(index, i64), shape) for index in indices]
     columns = [movement.UnsqueezeOp(column, (len(shape),)).result for column in columns]
     return columns[0] if len(columns) == 1 else movement.ConcatOp(columns, axis=len(shape)).result
+
+
+@CONVERTERS("arange.start_step")
+def _arange(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts numbers of which the run decides how many there are, by a size of an input."""
+    start, end, step = (op.argument(name) for name in ("start", "end", "step"))
+    block = op.parent
+    assert block is not None
+    sizes = [(item, dim, size) for item in block.args for dim, size in enumerate(shape_of(item))]
+    found = next(((item, dim, end - size) for item, dim, size in sizes if is_known(end - size)), None)
+    if found is None:
+        raise BackendError(f"onnxruntime: no input has the size {end} of numbers from {start}")
+    item, dim, more = found
+    limit = movement.SqueezeOp(movement.ShapeOp(item, start=dim, end=dim + 1).result, (0,)).result
+    if more:
+        limit = ARITHMETIC["add"](limit, constant(constants, "number", more, i64)).result
+    first, delta = (constant(constants, "number", number, i64) for number in (start, step))
+    return movement.RangeOp(first, limit, delta, result_types=[op.result.type]).result

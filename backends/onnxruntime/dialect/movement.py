@@ -9,7 +9,7 @@ from flambeau.backends.onnxruntime.dialect.operators import ALL, NUMBERS, Number
 from flambeau.dialects.aten.movement.concat import CatOp
 from flambeau.dialects.aten.movement.pixel_shuffle import PixelShuffleOp
 from flambeau.dialects.aten.movement.split import SplitWithSizesOp
-from flambeau.dialects.ir.extents import exceeds, is_known, maximum, minimum
+from flambeau.dialects.ir.extents import exceeds, is_known, maximum, minimum, unknown
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.families import require_only
 from flambeau.passes.delegation.lowering.reshapes import pattern_shape
@@ -298,3 +298,34 @@ class TriluOp(MovingOnnxOp):
     @staticmethod
     def numpy(x: Array, k: int, /, upper: bool) -> Array:
         return np.triu(x, k) if upper else np.tril(x, k)
+
+
+@onnx("Shape(Tensor data, *, int? end=None, int start=0) -> Tensor")
+class ShapeOp(MovingOnnxOp):
+    """The sizes of the dimensions from `start` on, before `end`."""
+
+    @staticmethod
+    def infer(x: Tensor, /, end: int | None, start: int) -> Tensor:
+        return tensor(i64, (len(shape_of(x)[start:end]),))
+
+    @staticmethod
+    def numpy(x: Array, /, end: int | None, start: int) -> Array:
+        return np.array(x.shape[start:end], np.int64)
+
+
+@onnx("Range(Tensor start, Tensor limit, Tensor delta) -> Tensor")
+class RangeOp(OnnxOp):
+    """The numbers from `start` in steps of `delta`, before `limit`: how many there are follows from the three numbers."""
+
+    takes = frozenset((i64,))
+
+    @staticmethod
+    def infer(start: Tensor, limit: Tensor, delta: Tensor, /) -> Tensor:
+        require_one_type(start, limit, delta)
+        if any(shape_of(item) for item in (start, limit, delta)):
+            raise ValueError("start, limit and delta must be numbers")
+        return tensor(i64, (unknown(),))
+
+    @staticmethod
+    def numpy(start: Array, limit: Array, delta: Array, /) -> Array:
+        return np.arange(int(start), int(limit), int(delta), dtype=np.int64)

@@ -22,7 +22,9 @@ from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.tools.samples.sample_generators import Samples
 
-SAMPLES: dict[str, Samples] = runpy.run_path(str(Path(__file__).with_name("op_samples_onnxruntime.py")))["SAMPLES"]
+_ALL: dict[str, Samples] = runpy.run_path(str(Path(__file__).with_name("op_samples_onnxruntime.py")))["SAMPLES"]
+SAMPLES = {name: samples for name, samples in _ALL.items() if name != "onnxruntime.Range"}
+"""The samples of what delegates have. Of the numbers of a range there is no greatest count: files alone have it, and the tests of files."""
 
 
 def payload(partition: PartitionOp, constants: ModuleConstants) -> bytes:

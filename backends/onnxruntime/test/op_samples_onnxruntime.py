@@ -179,6 +179,8 @@ SAMPLES: dict[str, Samples] = {
         (f32(rng, 4, 3), places(rng, 2, 3, below=4), 0),
         (i64(rng, 2, 5), places(rng, 2, 2, below=5), 1),
     ],
+    "onnxruntime.Shape": lambda rng: [(f32(rng, 2, 5, 3),), (i64(rng, 4, 6), 2, 1)],
+    "onnxruntime.Range": lambda rng: [tuple(np.array(number) for number in numbers) for numbers in ((0, 7, 1), (5, -3, -2))],
     "onnxruntime.ScatterElements": lambda rng: [
         (f32(rng, 2, 5, 3), np.broadcast_to(rng.permutation(5)[:2, None], (2, 2, 3)).copy(), f32(rng, 2, 2, 3), 1),
         (i64(rng, 4), np.array([-1, 0], np.int32), i64(rng, 2)),

@@ -78,6 +78,30 @@ def test_names_of_states_are_those_of_the_buffers(tmp_path: Path) -> None:
     assert {item.key: item.value for item in model.metadata_props} == {"state x_1": "x.next"}
 
 
+class Counting(nn.Module):
+    """Numbers up to a size that only the run knows, and a mask of them."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        places = torch.arange(x.shape[1])
+        visible = places[:, None] >= torch.arange(3, x.shape[1] + 5, 2)
+        return places * 2, visible, nn.functional.scaled_dot_product_attention(x, x, x, places[:, None] >= places)
+
+
+@pytest.mark.parametrize("python", installed("onnxruntime-test"))
+def test_sizes_of_inputs_are_counted_to(python: str, tmp_path: Path) -> None:
+    path, size = tmp_path / "model.onnx", torch.export.Dim("words", min=2, max=9)
+    edge = to_edge(torch.export.export(Counting(), (torch.rand(2, 4, 8),), dynamic_shapes=({1: size},)))
+    edge.save(path)
+    (declared,) = read(memoryview(path.read_bytes()), "the file").graph.input
+    assert [item.dim_param for item in declared.type.tensor_type.shape.dim] == [None, "words", None]
+    for words in (2, 9, 5):
+        x = torch.rand(2, words, 8)
+        for found, expected in zip(onnxruntime(python, 0).run(path.read_bytes(), [x.numpy()]), Counting()(x), strict=True):
+            np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="the option 'sizes' is of files"):
+        edge.to_backend("onnxruntime{sizes=true}").to_executorch()
+
+
 def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:
     path, x = tmp_path / "model.onnx", torch.randn(3)
     two = {name: torch.export.export(nn.ReLU(), (x,)) for name in ("encode", "decode")}
