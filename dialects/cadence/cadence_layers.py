@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import f32, i8
 
 from flambeau.dialects.aten.layers.convolution import ConvolutionOp
@@ -147,18 +149,34 @@ class QuantizedMatmulUnsignedOp(QuantizedMatmulOp):
     takes = frozenset({ui8})
 
 
-_CONVOLUTION = (
+_WINDOW = (
     "Tensor input, Tensor weight, Tensor bias, int[] stride, SymInt[] padding, int[] dilation, int groups, int input_zero_point,"
-    " int weight_zero_point, float bias_scale, float out_scale, int out_zero_point, int out_multiplier, int out_shift) -> (Tensor Z)"
+    " int weight_zero_point, float bias_scale, float out_scale, int out_zero_point, int out_multiplier, int out_shift"
 )
+_CONVOLUTION = _WINDOW + ") -> (Tensor Z)"
+_WITH_OFFSET = _WINDOW + ", Tensor? offset=None) -> (Tensor Z)"
+
+
+def _channels_first(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the shape of images or rows whose channels come last, or of their weight, with the channels before the image."""
+    return *shape[:1], *shape[-1:], *shape[1:-1]
 
 
 @cadence("quantized_conv2d_nchw.per_tensor(" + _CONVOLUTION)
 class QuantizedConvolutionOp(SchemaOp):
     """A convolution of quantized images, or of rows, whose channels come first. `bias_scale` and `out_scale` tell the ratio again."""
 
-    @staticmethod
+    dims: ClassVar[tuple[int, ...]] = (3, 4)
+    """How many dimensions the input may have."""
+
+    @classmethod
+    def shapes(cls, x: tuple[int, ...], weight: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Returns the shapes of the input and the weight, channels first."""
+        return x, weight
+
+    @classmethod
     def infer(
+        cls,
         x: Tensor,
         weight: Tensor,
         bias: Tensor,
@@ -177,14 +195,20 @@ class QuantizedConvolutionOp(SchemaOp):
         check_zero_points(x, input_zero_point, weight_zero_point, out_zero_point)
         check_ratio(out_multiplier, out_shift)
         rank = len(shape_of(x)) - 2
-        if rank not in (1, 2) or any(len(item) != rank for item in (stride, padding, dilation)):
-            raise ValueError(f"input must have 3 or 4 dimensions, and each window as many numbers, got {list(shape_of(x))}")
-        images, kernel = (tensor(f32, shape_of(item)) for item in (x, weight))
-        found = ConvolutionOp.infer(images, kernel, None, stride, padding, dilation, False, (0,) * rank, groups)
-        if (products := numel(weight) // shape_of(weight)[0]) > MOST_PRODUCTS:
+        if rank + 2 not in cls.dims or any(len(item) != rank for item in (stride, padding, dilation)):
+            dims = " or ".join(map(str, cls.dims))
+            raise ValueError(f"input must have {dims} dimensions, and each window as many numbers, got {list(shape_of(x))}")
+        images, kernel = (tensor(f32, shape) for shape in cls.shapes(shape_of(x), shape_of(weight)))
+        found = shape_of(ConvolutionOp.infer(images, kernel, None, stride, padding, dilation, False, (0,) * rank, groups))
+        if (products := numel(kernel) // shape_of(kernel)[0]) > MOST_PRODUCTS:
             raise ValueError(f"a sum can have {MOST_PRODUCTS} products, got {products}")
-        check_bias(bias, shape_of(found)[1])
-        return tensor(element_of(x), shape_of(found))
+        check_bias(bias, found[1])
+        return tensor(element_of(x), cls.result_shape(found))
+
+    @classmethod
+    def result_shape(cls, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the shape of the result, which is given with channels first."""
+        return shape
 
     @staticmethod
     def numpy(
@@ -223,3 +247,82 @@ class QuantizedConvolutionUnsignedOp(QuantizedConvolutionOp):
     """A convolution of uint8."""
 
     takes = frozenset({ui8})
+
+
+@cadence("quantized_depthwise_conv1d_ncl.per_tensor(" + _CONVOLUTION)
+@cadence("quantized_conv1d_ncl.per_tensor(" + _CONVOLUTION)
+class QuantizedRowsOp(QuantizedConvolutionOp):
+    """A convolution of quantized rows, whose channels come first."""
+
+    dims = (3,)
+
+
+class ChannelsLastOp(QuantizedConvolutionOp):
+    """A convolution whose channels come last, also in the weight. A depthwise one may have a weight without a dimension of inputs."""
+
+    @classmethod
+    def shapes(cls, x: tuple[int, ...], weight: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Returns the shapes of the input and the weight, channels first."""
+        return _channels_first(x), (*weight[-1:], 1, *weight[:-1]) if len(weight) == len(x) - 1 else _channels_first(weight)
+
+    @classmethod
+    def result_shape(cls, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the shape of the result, which is given with channels first."""
+        return *shape[:1], *shape[2:], *shape[1:2]
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        weight: Array,
+        bias: Array,
+        /,
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        groups: int,
+        input_zero_point: int,
+        weight_zero_point: int,
+        out_zero_point: int,
+        out_multiplier: int,
+        out_shift: int,
+    ) -> Array:
+        kernel = np.moveaxis(weight, -1, 1) if weight.ndim == x.ndim else np.moveaxis(weight, -1, 0)[:, None]
+        window, zero_points = (stride, padding, dilation, groups), (input_zero_point, weight_zero_point, out_zero_point)
+        found = QuantizedConvolutionOp.numpy(np.moveaxis(x, -1, 1), kernel, bias, *window, *zero_points, out_multiplier, out_shift)
+        return np.ascontiguousarray(np.moveaxis(found, 1, -1))
+
+
+@cadence("quantized_conv2d_nhwc.per_tensor(" + _WITH_OFFSET)
+class QuantizedConvolutionLastOp(ChannelsLastOp):
+    """A convolution of quantized images whose channels come last, also in the weight. `offset` is not read.
+
+    A depthwise one may have a weight without a dimension of inputs: [height, width, outputs].
+    """
+
+    dims = (4,)
+
+
+@cadence("quantized_conv2d_nhwc_depthwise_asym8sxsym8s_asym8s.per_tensor(" + _CONVOLUTION)
+@cadence("quantized_conv2d_nhwc_dilated_asym8sxsym8s_asym8s.per_tensor(" + _CONVOLUTION)
+@cadence("quantized_conv2d_nhwc_asym8sxsym8s_asym8s.per_tensor(" + _CONVOLUTION)
+class QuantizedConvolutionLastSignedOp(QuantizedConvolutionLastOp):
+    """A convolution of int8, channels last."""
+
+    takes = frozenset({i8})
+
+
+@cadence("quantized_conv2d_nhwc_depthwise_asym8uxsym8u_asym8u.per_tensor(" + _CONVOLUTION)
+@cadence("quantized_conv2d_nhwc_dilated_asym8uxsym8u_asym8u.per_tensor(" + _CONVOLUTION)
+@cadence("quantized_conv2d_nhwc_asym8uxsym8u_asym8u.per_tensor(" + _CONVOLUTION)
+class QuantizedConvolutionLastUnsignedOp(QuantizedConvolutionLastOp):
+    """A convolution of uint8, channels last."""
+
+    takes = frozenset({ui8})
+
+
+@cadence("quantized_depthwise_conv1d_nlc.per_tensor(" + _CONVOLUTION)
+@cadence("quantized_conv1d_nlc.per_tensor(" + _WITH_OFFSET)
+class QuantizedRowsLastOp(ChannelsLastOp):
+    """A convolution of quantized rows whose channels come last, also in the weight."""
+
+    dims = (3,)

@@ -38,25 +38,46 @@ def linear(*dtypes: str) -> Samples:
     return samples
 
 
-def convolution(*dtypes: str) -> Samples:
-    """Returns samples of convolutions: with borders, in groups, depthwise, dilated, and of rows."""
+Window = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+"""The strides, the padding and the dilations of a convolution."""
+Convolutions = tuple[tuple[tuple[int, ...], int, Window], ...]
+"""The shape of a weight, the groups and the window of each."""
+IMAGES: Convolutions = (
+    ((6, 3, 3, 2), 1, ((2, 1), (1, 0), (1, 2))),
+    ((4, 2, 1, 1), 2, ((1, 1), (0, 0), (1, 1))),
+    ((5, 1, 3, 3), 5, ((1, 2), (4, 1), (1, 1))),
+)
+"""Convolutions of images: with borders, in groups, depthwise, dilated."""
+ROWS: Convolutions = (((4, 3, 3), 1, ((2,), (3,), (2,))), ((6, 2, 4), 2, ((1,), (0,), (1,))))
+DEPTHWISE_ROWS: Convolutions = (((4, 1, 3), 4, ((1,), (3,), (1,))), ((6, 1, 2), 3, ((2,), (0,), (1,))))
+
+
+def convolution(*dtypes: str, of: Convolutions = (*IMAGES, ROWS[0]), last: bool = False) -> Samples:
+    """Returns samples of convolutions, whose channels come first or last. A depthwise one, channels last, has both forms of weights."""
 
     def samples(rng: np.random.Generator) -> list[Sample]:
         found: list[Sample] = []
         for dtype in dtypes:
             low = 0 if dtype == "uint8" else -128
-            for weight, groups, window in (
-                ((6, 3, 3, 2), 1, ((2, 1), (1, 0), (1, 2))),
-                ((4, 2, 1, 1), 2, ((1, 1), (0, 0), (1, 1))),
-                ((5, 1, 3, 3), 5, ((1, 2), (4, 1), (1, 1))),
-                ((4, 3, 3), 1, ((2,), (3,), (2,))),
-            ):
+            for weight, groups, window in of:
                 image = (2, weight[1] * groups, *(8, 7)[: len(weight) - 2])
-                operands = bytes_of(rng, dtype, *image), bytes_of(rng, dtype, *weight), bias(rng, weight[0])
-                found.append((*operands, *window, groups, low + 100, low + 128, 0.01, 0.5, low + 9, *ratio(rng)))
+                x, kernel = bytes_of(rng, dtype, *image), bytes_of(rng, dtype, *weight)
+                numbers = bias(rng, weight[0]), *window, groups, low + 100, low + 128, 0.01, 0.5, low + 9, *ratio(rng)
+                if not last:
+                    found.append((x, kernel, *numbers))
+                    continue
+                kernels = [np.moveaxis(kernel, 1, -1)]
+                if weight[1] == 1 and len(weight) == 4:
+                    kernels.append(np.moveaxis(kernel[:, 0], 0, -1))
+                found += [(np.ascontiguousarray(np.moveaxis(x, 1, -1)), np.ascontiguousarray(item), *numbers) for item in kernels]
         return found
 
     return samples
+
+
+def with_offset(samples: Samples) -> Samples:
+    """Returns the samples with the last argument, of which there is none."""
+    return lambda rng: [(*sample, None) for sample in samples(rng)]
 
 
 def matmul(*dtypes: str) -> Samples:
@@ -125,6 +146,7 @@ _IMAGES = (
     "quantized_conv2d_nchw_depthwise{}.per_tensor",
     "quantized_conv2d_nchw_dilated{}.per_tensor",
 )
+_LAST = tuple(name.replace("nchw", "nhwc") for name in _IMAGES)
 
 SAMPLES: dict[str, Samples] = {
     f"cadence.{name}": samples
@@ -135,6 +157,13 @@ SAMPLES: dict[str, Samples] = {
         _IMAGES[0].format(""): convolution("int8", "uint8"),
         **{name.format("_asym8sxsym8s_asym8s"): convolution("int8") for name in _IMAGES},
         **{name.format("_asym8uxsym8u_asym8u"): convolution("uint8") for name in _IMAGES},
+        _LAST[0].format(""): with_offset(convolution("int8", "uint8", of=IMAGES, last=True)),
+        **{name.format("_asym8sxsym8s_asym8s"): convolution("int8", of=IMAGES, last=True) for name in _LAST},
+        **{name.format("_asym8uxsym8u_asym8u"): convolution("uint8", of=IMAGES, last=True) for name in _LAST},
+        "quantized_conv1d_ncl.per_tensor": convolution("int8", "uint8", of=ROWS),
+        "quantized_conv1d_nlc.per_tensor": with_offset(convolution("int8", "uint8", of=ROWS, last=True)),
+        "quantized_depthwise_conv1d_ncl.per_tensor": convolution("int8", "uint8", of=DEPTHWISE_ROWS),
+        "quantized_depthwise_conv1d_nlc.per_tensor": convolution("int8", "uint8", of=DEPTHWISE_ROWS, last=True),
         "quantized_matmul": matmul("int8", "uint8"),
         "quantized_matmul_asym8sxasym8s_asym8s": matmul("int8"),
         "quantized_matmul_asym8uxasym8u_asym8u": matmul("uint8"),

@@ -126,9 +126,10 @@ fl_status fl_cadence_linear_out(fl_context *context, fl_value *const *args, size
   return multiply(context, &p, src->dtype == FL_INT8, src->data, weight->data, out->data);
 }
 
-/* A convolution whose channels come first; of rows, as of images of one row. Index 0 is vertical, 1 horizontal. */
+/* A convolution; of rows, as of images of one row. Index 0 is vertical, 1 horizontal. */
 typedef struct convolution {
   int32_t batch, channels, outputs, groups;
+  int of_taps; /* whether the weight has a factor for each output of each tap */
   int32_t size[2], kernel[2], result[2], stride[2], padding[2], dilation[2];
   int32_t zero_point, weight_zero_point;
   const int32_t *bias;
@@ -195,10 +196,44 @@ static void within(int64_t start, int32_t step, int32_t count, int32_t size, int
 DEFINE_CONVOLUTION(convolve_int8, int8_t)
 DEFINE_CONVOLUTION(convolve_uint8, uint8_t)
 
-/* Reads the window from arguments 3 to 5, and stores the sizes of the result. */
-static fl_status read_window(fl_context *context, fl_value *const *args, const fl_tensor *input, const fl_tensor *weight, convolution *c) {
+/* A convolution whose channels come last, of the input, of the result, and of the weight of each tap. `sign` is 0 for int8, and 128 for uint8,
+ * whose numbers less 128 are those of int8. */
+static void convolve_last(const convolution *c, uint8_t sign, const uint8_t *input, const uint8_t *weight, uint8_t *out) {
+  const int32_t inputs = c->channels / c->groups, outputs = c->outputs / c->groups;
+  const int32_t zero_point = c->zero_point - sign, weight_zero_point = c->weight_zero_point - sign;
+  const size_t pixel = (size_t)c->channels, tap = (size_t)(c->of_taps ? c->outputs : inputs);
+  const size_t filter = c->of_taps ? 1 : (size_t)c->kernel[0] * (size_t)c->kernel[1] * (size_t)inputs;
+  for (int32_t n = 0; n < c->batch; ++n, input += (size_t)c->size[0] * (size_t)c->size[1] * pixel) {
+    for (int32_t y = 0; y < c->result[0]; ++y) {
+      const int64_t top = (int64_t)y * c->stride[0] - c->padding[0];
+      int32_t above, below, first, last;
+      within(top, c->dilation[0], c->kernel[0], c->size[0], &above, &below);
+      for (int32_t x = 0; x < c->result[1]; ++x) {
+        const int64_t left = (int64_t)x * c->stride[1] - c->padding[1];
+        within(left, c->dilation[1], c->kernel[1], c->size[1], &first, &last);
+        for (int32_t o = 0; o < c->outputs; ++o) {
+          uint32_t sum = (uint32_t)c->bias[o];
+          for (int32_t a = above; a < below; ++a) {
+            for (int32_t b = first; b < last; ++b) {
+              const int64_t at = (top + (int64_t)a * c->dilation[0]) * c->size[1] + left + (int64_t)b * c->dilation[1];
+              const uint8_t *const line = input + (size_t)at * pixel + (size_t)(o / outputs * inputs);
+              const uint8_t *const factors = weight + (size_t)o * filter + ((size_t)a * (size_t)c->kernel[1] + (size_t)b) * tap;
+              for (int32_t i = 0; i < inputs; ++i) {
+                sum += (uint32_t)PRODUCT((int8_t)(line[i] ^ sign), zero_point, (int8_t)(factors[i] ^ sign), weight_zero_point);
+              }
+            }
+          }
+          *out++ = (uint8_t)fl_cadence_requantized(&c->ratio, (int32_t)sum);
+        }
+      }
+    }
+  }
+}
+
+/* Reads the window from arguments 3 to 5, and stores the sizes of the result, where an image begins at dimension `first`, and a kernel at `tap`. */
+static fl_status read_window(fl_context *context, fl_value *const *args, const fl_tensor *input, int first, const fl_tensor *weight, int tap,
+                             convolution *c) {
   const uint8_t rank = input->rank;
-  FL_CHECK(context, (rank == 3 || rank == 4) && weight->rank == rank, "the input and the weight must have 3 or 4 dimensions, both as many");
   int32_t *const read[] = {c->stride, c->padding, c->dilation};
   for (int i = 0; i < 3; ++i) {
     int64_t numbers[2] = {0, 0};
@@ -213,8 +248,8 @@ static fl_status read_window(fl_context *context, fl_value *const *args, const f
   }
   for (int d = 0; d < 2; ++d) {
     int64_t result;
-    c->size[d] = rank == 4 ? input->sizes[2 + d] : d == 0 ? 1 : input->sizes[2];
-    c->kernel[d] = rank == 4 ? weight->sizes[2 + d] : d == 0 ? 1 : weight->sizes[2];
+    c->size[d] = rank == 4 ? input->sizes[first + d] : d == 0 ? 1 : input->sizes[first];
+    c->kernel[d] = rank == 4 ? weight->sizes[tap + d] : d == 0 ? 1 : weight->sizes[tap];
     FL_CHECK(context, fl_conv_size(c->size[d], c->kernel[d], c->stride[d], c->padding[d], c->dilation[d], &result) && result <= INT32_MAX,
              "kernel size, stride and dilation must be positive, padding not negative, and the kernel no larger than the padded input");
     c->result[d] = (int32_t)result;
@@ -231,22 +266,27 @@ static int is_of_points(const convolution *c) {
   return is && (int64_t)c->result[0] * c->result[1] <= INT32_MAX;
 }
 
-fl_status fl_cadence_convolution_out(fl_context *context, fl_value *const *args, size_t count) {
-  (void)count;
+/* Computes a convolution whose channels come first or `last`. The result is the last argument but one. */
+static fl_status convolve(fl_context *context, fl_value *const *args, size_t count, int last) {
   FL_TENSOR_ARGUMENT(input, 0);
   FL_TENSOR_ARGUMENT(weight, 1);
   FL_TENSOR_ARGUMENT(bias, 2);
   FL_INT_ARGUMENT(groups, 6);
-  FL_TENSOR_ARGUMENT(out, 14);
+  FL_TENSOR_ARGUMENT(out, count - 2);
   convolution c = {0};
   FL_TRY(fl_cadence_types(context, input, weight, out));
-  FL_TRY(read_window(context, args, input, weight, &c));
+  const int rank = input->rank, channel = last ? rank - 1 : 1;
+  FL_CHECK(context, (rank == 3 || rank == 4) && (weight->rank == rank || (last && weight->rank == rank - 1)),
+           "the input must have 3 or 4 dimensions, and the weight as many, or one less where channels come last and each is a group");
+  c.of_taps = weight->rank != rank;
+  FL_TRY(read_window(context, args, input, last ? 1 : 2, weight, c.of_taps ? 0 : last ? 1 : 2, &c));
   FL_CHECK(context, fl_is_contiguous(input) && fl_is_contiguous(weight), "the input and the weight must be contiguous");
   c.batch = input->sizes[0];
-  c.channels = input->sizes[1];
-  c.outputs = weight->sizes[0];
-  FL_CHECK(context, groups > 0 && groups <= INT32_MAX && c.channels % groups == 0 && c.outputs % groups == 0 && weight->sizes[1] == c.channels / groups,
-           "the weight must be [outputs, channels / groups, …], and the groups divide the outputs and the channels");
+  c.channels = input->sizes[channel];
+  c.outputs = weight->sizes[c.of_taps ? rank - 2 : 0];
+  FL_CHECK(context, groups > 0 && groups <= INT32_MAX && c.channels % groups == 0 && c.outputs % groups == 0 &&
+                        (c.of_taps ? 1 : weight->sizes[channel]) == c.channels / groups,
+           "the weight must have channels / groups, and the groups divide the outputs and the channels");
   c.groups = (int32_t)groups;
   FL_CHECK(context, (uint64_t)c.kernel[0] * (uint64_t)c.kernel[1] <= MOST_PRODUCTS && c.channels / c.groups <= MOST_PRODUCTS &&
                         (uint64_t)(c.channels / c.groups) * (uint64_t)c.kernel[0] * (uint64_t)c.kernel[1] <= MOST_PRODUCTS,
@@ -255,18 +295,28 @@ fl_status fl_cadence_convolution_out(fl_context *context, fl_value *const *args,
   FL_TRY(fl_cadence_zero_point(context, args[7], input->dtype, &c.zero_point));
   FL_TRY(fl_cadence_zero_point(context, args[8], input->dtype, &c.weight_zero_point));
   FL_TRY(fl_cadence_read_ratio(context, args[11], args[12], args[13], input->dtype, &c.ratio));
-  const int32_t sizes[] = {c.batch, c.outputs, input->rank == 4 ? c.result[0] : c.result[1], c.result[1]};
+  int32_t sizes[4] = {c.batch};
+  sizes[channel] = c.outputs;
+  for (int d = 0; d < rank - 2; ++d) {
+    sizes[(last ? 1 : 2) + d] = c.result[rank == 4 ? d : 1];
+  }
   FL_TRY(fl_resize(context, out, sizes, input->rank));
   FL_CHECK(context, fl_is_contiguous(out), "the result must be contiguous");
   c.bias = bias->data;
-  if (is_of_points(&c)) {
+  if (!last && is_of_points(&c)) {
     c.size[1] = c.result[1] *= c.result[0];
     c.size[0] = c.result[0] = 1;
   }
-  if (input->dtype == FL_INT8) {
+  if (last) {
+    convolve_last(&c, input->dtype == FL_INT8 ? 0 : 128, input->data, weight->data, out->data);
+  } else if (input->dtype == FL_INT8) {
     convolve_int8(&c, input->data, weight->data, out->data);
   } else {
     convolve_uint8(&c, input->data, weight->data, out->data);
   }
   return FL_OK;
 }
+
+fl_status fl_cadence_convolution_out(fl_context *context, fl_value *const *args, size_t count) { return convolve(context, args, count, 0); }
+
+fl_status fl_cadence_convolution_last_out(fl_context *context, fl_value *const *args, size_t count) { return convolve(context, args, count, 1); }
