@@ -27,8 +27,9 @@ from flambeau.passes.targets.interface import TargetName, find_target
 class ConvertEdgeToCadencePass(ModulePass):
     """Layers, products, sums, relus and norms of quantized numbers become operators of `cadence`, as far as the target has their kernels.
 
-    Weights stay as they are, with one scale for all. A bias is a constant in int32, in steps of the sums; the ratio of scales is a
-    multiplier of 31 bits and a shift. Operators between layers that move elements or take the largest do so with the integers.
+    A weight has one scale for all. A bias is a constant in int32, in steps of the sums; the ratio of scales is a multiplier of 31 bits and
+    a shift. Operators between layers that move elements or take the largest do so with the integers. Convolutions behind a permutation of
+    images or rows whose channels come last compute with these, and the permutation follows; their weights are packed for that.
 
     Needs: `edge` operators between `dequantize_per_tensor` and `quantize_per_tensor` of `quantized_decomposed`, with constant parameters.
     Leaves: in floats what the target has no kernel for, with a remark, between operators of `cadence` that quantize and dequantize.

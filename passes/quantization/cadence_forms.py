@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -24,7 +26,14 @@ from flambeau.dialects.cadence.cadence_elementwise import (
     QuantizedSumOp,
     QuantizeOp,
 )
-from flambeau.dialects.cadence.cadence_layers import QuantizedConvolutionOp, QuantizedLinearOp, QuantizedMatmulOp
+from flambeau.dialects.cadence.cadence_layers import (
+    QuantizedConvolutionLastOp,
+    QuantizedConvolutionOp,
+    QuantizedLinearOp,
+    QuantizedMatmulOp,
+    QuantizedRowsLastOp,
+    QuantizedRowsOp,
+)
 from flambeau.dialects.cadence.cadence_norm import MOST_NUMBERS, QuantizedLayerNormOp
 from flambeau.dialects.cadence.fixed_point import MOST_BITS
 from flambeau.dialects.edge.layout import is_row_major
@@ -76,6 +85,87 @@ def _with_relu(value: SSAValue, computed: QuantizedType, to: QuantizedType) -> S
     return QuantizedReluOp(value, computed.zero_point, to.zero_point, *_ratio(computed.scale / to.scale)).result
 
 
+def _last(value: SSAValue) -> SSAValue | None:
+    """Returns the images or rows, channels last, of which a permutation makes these, channels first; None for other values."""
+    owner = value.owner
+    rank = len(shape_of(value))
+    if not isinstance(owner, PermuteOp) or owner.level() != "edge" or not is_row_major(owner.operands[0]):
+        return None
+    return owner.operands[0] if tuple(d % rank for d in owner.argument("dims")) == (0, rank - 1, *range(1, rank - 1)) else None
+
+
+def _first(value: SSAValue) -> SSAValue:
+    """Returns images or rows, whose channels come last, channels first."""
+    rank = len(shape_of(value))
+    return PermuteOp.at("edge")(value, (0, rank - 1, *range(1, rank - 1))).result
+
+
+def _behind_permutations(compute: Callable[..., SSAValue], *values: SSAValue) -> SSAValue:
+    """Returns what an elementwise operator computes: of images or rows before permutations made them channels first, where all were."""
+    origins = [_last(value) for value in values]
+    return compute(*values) if None in origins else _first(compute(*origins))
+
+
+@dataclass(frozen=True)
+class _Convolution:
+    """A convolution of integers, channels last where a permutation has made its input of such ones.
+
+    The permutation is then behind it, where another one may cancel it: of convolutions in a row, one remains.
+    """
+
+    op: SchemaOp
+    source: SSAValue
+    kernel: SSAValue
+    weight: Array
+    """The numbers of `kernel`."""
+    bias: SSAValue
+    numbers: tuple[float, ...]
+    """The arguments behind the window and the groups."""
+
+    def result(self, constants: ModuleConstants, with_relu: Callable[[SSAValue], SSAValue]) -> SSAValue:
+        """Returns the integers, after the relu."""
+        _, _, _, *window, _, _, groups = self.op.arguments()
+        source, weight = _last(self.source), self.weight
+        last, is_of_rows = source is not None, weight.ndim == 3
+        x = self.source if source is None else source
+        if is_of_rows and groups == 1:
+            kernel = self._repacked(constants, np.moveaxis(weight, 1, -1)) if last else self.kernel
+            return self._placed(self._layer(QuantizedRowsLastOp if last else QuantizedRowsOp, x, kernel, window, groups), last, with_relu)
+        if is_of_rows:
+            # The vendor's functions for rows have no groups: an image of one row has them.
+            weight, window = weight[:, :, None], [(neutral, *item) for neutral, item in zip((1, 0, 1), window, strict=True)]
+            shape = shape_of(x)
+            x = ViewOp.at("edge")(x, (shape[0], 1, *shape[1:]) if last else (*shape[:2], 1, *shape[2:])).result
+        if not last:
+            kernel = self._repacked(constants, weight) if is_of_rows else self.kernel
+            value = self._layer(QuantizedConvolutionOp, x, kernel, window, groups)
+        elif weight.shape[2:] == (1, 1) and window == [(1, 1), (0, 0), (1, 1)] and groups == 1:
+            zero, weight_zero, _, _, out_zero, *ratio = self.numbers
+            kernel = self._repacked(constants, weight[:, :, 0, 0])
+            value = QuantizedLinearOp(x, kernel, self.bias, zero, weight_zero, *ratio, out_zero, None).result
+        else:
+            # The vendor's depthwise function has no dilation, and does not see one: it is only for weights without a dimension of inputs.
+            is_depthwise = groups == shape_of(x)[-1] and window[2] == (1, 1)
+            kernel = self._repacked(constants, np.moveaxis(weight[:, 0], 0, -1) if is_depthwise else np.moveaxis(weight, 1, -1))
+            value = self._layer(QuantizedConvolutionLastOp, x, kernel, window, groups)
+        if is_of_rows:
+            shape = shape_of(value)
+            value = ViewOp.at("edge")(value, (shape[0], *shape[2:]) if last else (*shape[:2], *shape[3:])).result
+        return self._placed(value, last, with_relu)
+
+    def _layer(self, form: type[SchemaOp], x: SSAValue, kernel: SSAValue, window: Sequence[Any], groups: int) -> SSAValue:
+        offset = (None,) * (form.schema.arguments[-1].name == "offset")
+        return form(x, kernel, self.bias, *window, groups, *self.numbers, *offset).results[0]
+
+    def _repacked(self, constants: ModuleConstants, weight: Array) -> SSAValue:
+        kind = tensor(element_of(self.kernel), weight.shape)
+        return constants.add(f"{constants.name(self.kernel)}.repacked", np.ascontiguousarray(weight), kind).results[0]
+
+    def _placed(self, value: SSAValue, last: bool, with_relu: Callable[[SSAValue], SSAValue]) -> SSAValue:
+        found = with_relu(value)
+        return _first(found) if last else found
+
+
 @dataclass(frozen=True)
 class LayerPattern(IntegerPattern):
     """quantize(relu(linear or convolution(dequantize(x), dequantize(constant), bias))): the layer, and the relu where it does something."""
@@ -112,11 +202,9 @@ class LayerPattern(IntegerPattern):
             form = _OF_A_ROW if shape_of(source.value)[:-1] == (1,) and self.target.has(_OF_A_ROW) else QuantizedLinearOp
             layer: SchemaOp = form(source.value, kernel.value, sums, *zero_points, *ratio, computed.zero_point, None)
         else:
-            _, _, _, *window, _, _, groups = op.arguments()
             scales = source.type.scale * kernel.type.scale, computed.scale
-            layer = QuantizedConvolutionOp(
-                source.value, kernel.value, sums, *window, groups, *zero_points, *scales, computed.zero_point, *ratio
-            )
+            convolution = _Convolution(op, source.value, kernel.value, integers, sums, (*zero_points, *scales, computed.zero_point, *ratio))
+            return convolution.result(self.constants, lambda value: _with_relu(value, computed, to))
         return _with_relu(layer.results[0], computed, to)
 
     def _numbers(
@@ -156,8 +244,12 @@ class SumPattern(PairPattern):
             return decline("stays in floats: its operands have different sizes or layouts")
         if (computed := _computed(found, self.target)) is None:
             return None
-        numbers = (item for operand in (x, y) for item in (operand.value, operand.type.scale, operand.type.zero_point))
-        return _with_relu(form(*numbers, computed.scale, computed.zero_point).result, computed, to)
+
+        def total(left: SSAValue, right: SSAValue) -> SSAValue:
+            numbers = (item for value, kind in ((left, x.type), (right, y.type)) for item in (value, kind.scale, kind.zero_point))
+            return _with_relu(form(*numbers, computed.scale, computed.zero_point).result, computed, to)
+
+        return _behind_permutations(total, x.value, y.value)
 
 
 @dataclass(frozen=True)
@@ -232,7 +324,12 @@ class ReluPattern(Pattern):
                 ratio = _ratio(source.type.scale / to.scale)
             except ValueError as error:
                 return decline(f"stays in floats: {error}")
-            replace_with_values(op, [QuantizedReluOp(source.value, source.type.zero_point, low, *ratio).result], rewriter)
+            zero_point = source.type.zero_point
+
+            def relu(value: SSAValue) -> SSAValue:
+                return QuantizedReluOp(value, zero_point, low, *ratio).result
+
+            replace_with_values(op, [_behind_permutations(relu, source.value)], rewriter)
 
 
 def moved_dequantizations() -> list[Pattern]:

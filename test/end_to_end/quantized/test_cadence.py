@@ -121,6 +121,51 @@ class Rows(nn.Module):
         return self.head(self.layers(x))
 
 
+class Moved(nn.Module):
+    """A network whose input and result have their channels last."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.network(x.movedim(-1, 1)).movedim(1, -1)
+
+
+def images() -> nn.Module:
+    """Convolutions of images: dense, depthwise, depthwise with several outputs for each input, dilated, in groups, and of points."""
+    return Moved(
+        nn.Sequential(
+            nn.Conv2d(3, 8, 3, stride=2, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(8, 16, 3, padding=1, groups=8),
+            nn.ReLU6(),
+            nn.Conv2d(16, 16, 3, padding=2, dilation=2, groups=16),
+            nn.Conv2d(16, 12, 1),
+            nn.ReLU(),
+            nn.Conv2d(12, 6, (1, 3), groups=2),
+        )
+    )
+
+
+def sound() -> nn.Module:
+    """Convolutions of rows: dense, strided, in groups and depthwise."""
+    layers = nn.Conv1d(4, 8, 5, stride=2, padding=2), nn.ReLU(), nn.Conv1d(8, 8, 3, groups=2), nn.Conv1d(8, 8, 3, groups=8, dilation=2)
+    return nn.Sequential(*layers)
+
+
+class Skip(nn.Module):
+    """A sum of convolutions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(self.first(x))
+        return torch.relu(x + self.second(x))
+
+
 class Recurrent(nn.Module):
     """An LSTM, which becomes linear layers and functions in floats."""
 
@@ -162,11 +207,16 @@ def theirs(network: nn.Module, samples: list[tuple[Tensor]]) -> torch.export.Exp
     return torch.export.export(convert_pt2e(prepared), samples[0])
 
 
-CONVOLUTION, LINEAR, ROW = "conv2d_nchw.per_tensor_out", "linear.per_tensor_out", "fully_connected.per_tensor_out"
+CONVOLUTION, LAST, CONV1D, CONV1D_LAST = (f"{name}.per_tensor_out" for name in ("conv2d_nchw", "conv2d_nhwc", "conv1d_ncl", "conv1d_nlc"))
+LINEAR, ROW = "linear.per_tensor_out", "fully_connected.per_tensor_out"
 Quantizing = Callable[[nn.Module, list[tuple[Tensor]]], torch.export.ExportedProgram]
 NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...], Quantizing, tuple[str, ...]]] = {
     "residual": (Residual, (1, 3, 12, 12), ours, (CONVOLUTION, ROW, "add_asym8sxasym8s_asym8s.per_tensor_out")),
-    "rows": (Rows, (1, 4, 40), ours, (CONVOLUTION,)),
+    "rows": (Rows, (1, 4, 40), ours, (CONV1D,)),
+    "grouped rows": (sound, (2, 4, 40), theirs, (CONV1D, CONVOLUTION)),
+    "channels last": (images, (2, 12, 12, 3), theirs, (LAST, LINEAR)),
+    "rows, channels last": (lambda: Moved(sound()), (2, 40, 4), theirs, (CONV1D_LAST, LAST)),
+    "a sum, channels last": (lambda: Moved(Skip()), (2, 12, 12, 3), ours, (LAST, "add_asym8sxasym8s_asym8s.per_tensor_out")),
     "recurrent": (Recurrent, (1, 5, 6), ours, (ROW,)),
     "attention": (Attention, (2, 7, 16), theirs, (LINEAR, "matmul.out", "layer_norm.per_tensor_out", "relu.per_tensor_out")),
 }
@@ -185,6 +235,7 @@ def test_a_network_is_of_kernels_of_executorch_and_equal_to_numpy(name: str) -> 
     method = loaded.load_method("forward")
     assert {*method.metadata.operator_names} - kernels() == set()
     assert {f"cadence::quantized_{name}" for name in called} - {*method.metadata.operator_names} == set()
+    assert ("aten::permute_copy.out" in method.metadata.operator_names) == (name == "attention")
     assert not {"aten::mm.out", "aten::bmm.out", "aten::native_layer_norm.out"} & {*method.metadata.operator_names}
     for (x,) in samples:
         (given,) = method.execute([x.numpy()])

@@ -57,6 +57,36 @@ func.func @convolution(%x: tensor<1x3x8x8xf32>) -> tensor<1x2x4x4xf32> {
   func.return %4 : tensor<1x2x4x4xf32>
 }
 
+// Images whose channels come last, as a permutation tells: so does the convolution compute, and its weight is packed. The permutation goes on.
+// CHECK-LABEL: func.func @last
+// CHECK:         %[[K:.*]] = ml_program.global_load_const @k.repacked : tensor<2x3x3x3xi8>
+// CHECK:         %[[Y:.*]] = cadence.quantized_conv2d_nhwc.per_tensor(%x, %[[K]], %{{.*}}, none) {stride = [2, 2], padding = [1, 1], dilation = [1, 1], groups = 1,
+// CHECK-SAME:      : (tensor<1x8x8x3xi8>, tensor<2x3x3x3xi8>, tensor<2xi32>) -> tensor<1x4x4x2xi8>
+// CHECK-NEXT:    %[[P:.*]] = edge.permute_copy(%[[Y]]) {dims = [0, 3, 1, 2]} : (tensor<1x4x4x2xi8>) -> tensor<1x2x4x4xi8>
+// CHECK-NEXT:    func.return %[[P]]
+func.func @last(%x: tensor<1x8x8x3xi8>) -> tensor<1x2x4x4xi8> {
+  %k = ml_program.global_load_const @k : tensor<2x3x3x3xi8>
+  %kf = quantized_decomposed.dequantize_per_tensor(%k) {scale = 0.125, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3x3x3xi8>) -> tensor<2x3x3x3xf32>
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x8x8x3xi8>) -> tensor<1x8x8x3xf32>
+  %1 = edge.permute_copy(%0) {dims = [0, 3, 1, 2]} : (tensor<1x8x8x3xf32>) -> tensor<1x3x8x8xf32>
+  %2 = edge.convolution(%1, %kf, none) {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x8x8xf32>, tensor<2x3x3x3xf32>) -> tensor<1x2x4x4xf32>
+  %3 = quantized_decomposed.quantize_per_tensor(%2) {scale = 0.25, zero_point = -128, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xi8>
+  func.return %3 : tensor<1x2x4x4xi8>
+}
+
+// Another permutation is none of channels: the convolution has them first.
+// CHECK-LABEL: func.func @turned
+// CHECK:         cadence.quantized_conv2d_nchw.per_tensor
+func.func @turned(%x: tensor<1x3x8x8xi8>) -> tensor<1x2x4x4xi8> {
+  %k = ml_program.global_load_const @k : tensor<2x3x3x3xi8>
+  %kf = quantized_decomposed.dequantize_per_tensor(%k) {scale = 0.125, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3x3x3xi8>) -> tensor<2x3x3x3xf32>
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x3x8x8xi8>) -> tensor<1x3x8x8xf32>
+  %1 = edge.permute_copy(%0) {dims = [0, 1, 3, 2]} : (tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
+  %2 = edge.convolution(%1, %kf, none) {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x8x8xf32>, tensor<2x3x3x3xf32>) -> tensor<1x2x4x4xf32>
+  %3 = quantized_decomposed.quantize_per_tensor(%2) {scale = 0.25, zero_point = -128, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xi8>
+  func.return %3 : tensor<1x2x4x4xi8>
+}
+
 // A sum, and a move of its integers.
 // CHECK-LABEL: func.func @sum
 // CHECK-NEXT:    %[[S:.*]] = cadence.quantized_add_asym8sxasym8s_asym8s.per_tensor(%x, %y) {X_scale = 0.5, X_zero_point = 3, Y_scale = 0.25, Y_zero_point = -4, out_scale = 0.5, out_zero_point = 2}
