@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,17 @@ from xdsl.dialects.builtin import i8
 
 from flambeau import to_edge
 from flambeau.backends.coreml import CoreMlOptions
-from flambeau.backends.coreml.package import STORED_SHORT, read_package
+from flambeau.backends.coreml import specification as spec
+from flambeau.backends.coreml.decode import decode
+from flambeau.backends.coreml.package import STORED_SHORT, flattened, read_package
 from flambeau.backends.coreml.palettes import palette
 from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.ir.blobs import BlobStore
+from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime.interpreter import interpret
+from flambeau.runtime.protobuf import Record, encode
+from flambeau.runtime.protobuf import decode as decoded
 
 OPS: Any = torch.ops.quantized_decomposed
 SENTINEL = bytes.fromhex("efbeadde")
@@ -171,3 +178,34 @@ def test_a_palette_of_few_numbers_has_these() -> None:
 def test_palettes_need_a_target_that_has_them() -> None:
     with pytest.raises(ValueError, match=r"option 'weights' is 'palettized4', which iOS16 has first, and the target is 'iOS15'"):
         CoreMlOptions(target="iOS15", weights="palettized4")
+
+
+def _other_shape(item: Record) -> None:
+    item.attributes["shape"].immediateValue.tensor.bytes.values = np.array([7, 7], np.uint32).tobytes()
+
+
+def _no_table(item: Record) -> None:
+    del item.attributes["lut"]
+
+
+def _other_places(item: Record) -> None:
+    item.attributes["indices"], item.attributes["lut"] = item.attributes["lut"], item.attributes["lut"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (_other_shape, r"has \d+ bytes of places, and the shape \[7, 7\]"),
+        (_no_table, "has not the operands of a palette of 16"),
+        (_other_places, r"has 16 bytes of places, and the shape \[\d+, \d+\]"),
+    ],
+)
+def test_a_palette_that_contradicts_itself_is_refused(change: Callable[[Record], None], why: str) -> None:
+    edge, *_ = dense("target=iOS16")
+    payload = next(bytes(edge.context.blobs.get(op.data)) for op in edge.module.walk() if isinstance(op, PayloadOp))
+    data, weights, said = read_package(memoryview(payload))
+    model = decoded(spec.MODEL, data, "a model", BackendError)
+    (block,) = model.mlProgram.functions["main"].block_specializations.values()
+    change(next(item for item in block.operations if item.type == "constexpr_lut_to_dense"))
+    with pytest.raises(BackendError, match=why):
+        decode(memoryview(flattened(encode(spec.MODEL, model), bytes(weights), said["inputNames"], said["outputNames"])), {}, BlobStore())
