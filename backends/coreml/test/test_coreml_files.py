@@ -47,9 +47,8 @@ def test_steps_keep_their_states_in_float16(precision: str, near: float, tmp_pat
 
 
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda _: "coremltools")
-@pytest.mark.parametrize("precision", ["f32", "f16"])
-def test_coremltools_reads_states_and_names(python: str, precision: str, tmp_path: Path) -> None:
-    path = package_of(Step(), inputs_of_step(0), tmp_path, f"{{target=iOS18 precision={precision}}}")
+def test_coremltools_reads_states_and_names(python: str, tmp_path: Path) -> None:
+    path = package_of(Step(), inputs_of_step(0), tmp_path, "{target=iOS18}")
     (found,) = read(python, [path])
     assert found == written(path)
     assert found[:2] == [["token", "place", "hidden", "keys", "values"], ["output"]]

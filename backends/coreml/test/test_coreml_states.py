@@ -62,14 +62,14 @@ def test_a_payload_keeps_the_states_of_its_steps(precision: str, near: float) ->
 
 
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda _: "coremltools")
-@pytest.mark.parametrize("precision", ["f32", "f16"])
-def test_coremltools_reads_the_states_of_a_payload(python: str, precision: str, tmp_path: Path) -> None:
-    payload = payload_of(lowered(Step(), inputs_of_step(0), f"target=iOS18 precision={precision}"))
-    package = unpacked(payload, tmp_path / "payload")
-    (found,) = read(python, [package])
-    assert found == written(package)
-    kinds = [item[0] for item in found[2]]
-    assert found[0][3:] == ["keys", "values"] and (kinds.count("read_state"), kinds.count("write_state")) == (2, 2)
+def test_coremltools_reads_the_states_of_payloads(python: str, tmp_path: Path) -> None:
+    options = [f"target=iOS18 precision={precision}" for precision in ("f32", "f16")]
+    packages = [unpacked(payload_of(lowered(Step(), inputs_of_step(0), option)), tmp_path / option[-3:]) for option in options]
+    found = read(python, packages)
+    assert found == [written(package) for package in packages]
+    for names, _, operations in found:
+        kinds = [item[0] for item in operations]
+        assert names[3:] == ["keys", "values"] and (kinds.count("read_state"), kinds.count("write_state")) == (2, 2)
 
 
 class Counted(nn.Module):

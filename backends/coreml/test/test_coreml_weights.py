@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,7 @@ class Dense(nn.Module):
         return [self.words.weight, self.rows.weight, self.kernels.weight]
 
 
+@cache
 def dense(options: str) -> tuple[Any, list[Any], list[Any], Any]:
     """The program, its inputs, the weights as palettes have them, and what PyTorch computes with these."""
     seed()
