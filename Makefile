@@ -128,10 +128,13 @@ unit: $(RUNTIME) ## only the unit tests
 e2e: $(RUNTIME) ## only the end-to-end tests: models through every stage and engine
 	$(PYTEST) test/end_to_end
 
-sanitize: $(RUNTIME) $(SEEDS) ## the C tests under the address and undefined-behaviour sanitizers
+sanitize: $(RUNTIME) $(SEEDS) ## the C tests under the address and undefined-behaviour sanitizers, and the pool of threads under that of threads
 	$(CMAKE) -B build/sanitize -DCMAKE_BUILD_TYPE=Debug -DFLAMBEAU_SANITIZE=address,undefined
 	$(BIN)/cmake --build build/sanitize -j $(JOBS)
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure -j $(JOBS)
+	$(CMAKE) -B build/sanitize_threads -DCMAKE_BUILD_TYPE=Debug -DFLAMBEAU_SANITIZE=thread -DFLAMBEAU_BACKENDS=
+	$(BIN)/cmake --build build/sanitize_threads -j $(JOBS) --target threads_test
+	$(BIN)/ctest --test-dir build/sanitize_threads --output-on-failure -R '^threads$$'
 
 campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs, files and texts, and of random modules; needs clang and a compiler with -m32
 	$(CMAKE) -B build/campaign -DCMAKE_BUILD_TYPE=RelWithDebInfo -DFLAMBEAU_SANITIZE=address,undefined

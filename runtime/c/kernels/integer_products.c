@@ -251,7 +251,42 @@ static void take_bytes(const void *taker, int32_t (*sums)[FL_PANEL], size_t row,
   fl_requantize(b->to, sums, rows, column, columns, b->out + row * b->stride + column, b->stride);
 }
 
-void fl_integer_product_run(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride) {
-  const bytes b = {&p->to, out, out_stride};
-  fl_integer_product_sums(p, rows, stride, m, take_bytes, &b);
+/* A product in blocks of rows, and pieces of the panels of each. */
+typedef struct division {
+  const fl_integer_product *product;
+  const uint8_t *rows;
+  size_t stride, m;
+  uint8_t *out;
+  size_t out_stride, panels;
+  size_t blocks, pieces;
+} division;
+
+static void run_part(const void *work, size_t piece, void *scratch) {
+  const division *const d = work;
+  const fl_range quads = fl_range_of((d->m + FL_QUAD_ROWS - 1) / FL_QUAD_ROWS, d->blocks, piece / d->pieces);
+  const fl_range panels = fl_range_of(d->panels, d->pieces, piece % d->pieces);
+  const size_t row = quads.begin * FL_QUAD_ROWS, end = quads.end * FL_QUAD_ROWS < d->m ? quads.end * FL_QUAD_ROWS : d->m;
+  const size_t column = panels.begin * FL_PANEL;
+  fl_integer_product part = *d->product;
+  (void)scratch;
+  part.n = (panels.end * FL_PANEL < part.n ? panels.end * FL_PANEL : part.n) - column;
+  part.weight += column * fl_quads(part.k) * FL_QUAD;
+  part.to.bias += column;
+  part.to.multiplier += column;
+  part.to.shift += column;
+  const bytes b = {&part.to, d->out + row * d->out_stride + column, d->out_stride};
+  fl_integer_product_sums(&part, d->rows + row * d->stride, d->stride, end - row, take_bytes, &b);
+}
+
+void fl_integer_product_run(const fl_context *context, const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, uint8_t *out,
+                            size_t out_stride) {
+  division d = {p, rows, stride, m, out, out_stride, (p->n + FL_PANEL - 1) / FL_PANEL, 1, 1};
+  const size_t quads = (m + FL_QUAD_ROWS - 1) / FL_QUAD_ROWS, operations = m * p->n * p->k / FL_PANEL, wanted = fl_pieces(context, operations);
+  if (quads == 0 || d.panels == 0) {
+    return;
+  }
+  d.blocks = quads < wanted ? quads : wanted;
+  d.pieces = (wanted + d.blocks - 1) / d.blocks;
+  d.pieces = d.pieces < d.panels ? d.pieces : d.panels;
+  fl_divide(context, d.blocks * d.pieces, operations, run_part, &d);
 }

@@ -63,7 +63,9 @@ typedef void fl_take_sums(const void *taker, int32_t (*sums)[FL_PANEL], size_t r
 /* Multiplies m rows, `stride` bytes apart, with the weight, and calls `take` with `taker` and the sums of each tile. */
 void fl_integer_product_sums(const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, fl_take_sums *take, const void *taker);
 
-/* Multiplies m rows with the weight, and writes the requantized results to `out`, whose rows are `out_stride` bytes apart. */
-void fl_integer_product_run(const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride);
+/* Multiplies m rows with the weight, and writes the requantized results to `out`, whose rows are `out_stride` bytes apart. The threads of `context`
+ * help; NULL: none do. */
+void fl_integer_product_run(const fl_context *context, const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, uint8_t *out,
+                            size_t out_stride);
 
 #endif

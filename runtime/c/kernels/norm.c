@@ -1,6 +1,7 @@
 /* Kernels of layer, RMS and group normalisation, whose statistics are over runs of contiguous elements. */
 #include <math.h>
 
+#include "divide.h"
 #include "loops.h"
 #include "optional.h"
 
@@ -94,6 +95,40 @@ static fl_status split_rows(fl_context *context, const fl_tensor *input, const f
   return FL_OK;
 }
 
+/* Normalisations of rows. */
+typedef struct normalisation {
+  const fl_tensor *input, *addend, *weight, *bias;
+  fl_tensor *out, *mean, *scale;
+  size_t rows, n, pieces;
+  double eps;
+  int rms;
+} normalisation;
+
+static void run_fused(const void *work, size_t piece, void *scratch) {
+  const normalisation *const w = work;
+  const fl_range rows = fl_range_of(w->rows, w->pieces, piece);
+  const size_t n = w->n;
+  (void)scratch;
+  for (size_t i = rows.begin; i < rows.end; ++i) {
+    const float *x = (const float *)w->input->data + i * n;
+    float *y = (float *)w->out->data + i * n;
+    if (w->addend) {
+      add_row(x, (const float *)w->addend->data + i * n, n, y);
+      x = y;
+    }
+    const float mean = w->rms ? 0.0f : mean_of(x, n);
+    const float scale = 1.0f / sqrtf(mean_square(x, n, mean) + (float)w->eps);
+    apply_row(x, n, mean, scale, w->weight ? w->weight->data : NULL, w->bias ? w->bias->data : NULL, y);
+  }
+}
+
+/* Divides rows among threads. */
+static void run_rows(const fl_context *context, normalisation *w, fl_piece_fn run) {
+  const size_t operations = 3 * w->rows * w->n, wanted = fl_pieces(context, operations);
+  w->pieces = w->rows < wanted ? w->rows : wanted;
+  fl_divide(context, w->pieces, operations, run, w);
+}
+
 static fl_status fused_norm(fl_context *context, fl_value *const *args, int rms) {
   FL_TENSOR_ARGUMENT(input, 0);
   FL_OPTIONAL_TENSOR_ARGUMENT(addend, 1);
@@ -111,17 +146,8 @@ static fl_status fused_norm(fl_context *context, fl_value *const *args, int rms)
            "the addend must have the input's shape");
   FL_TRY(fl_resize(context, out, input->sizes, input->rank));
   FL_CHECK(context, fl_is_contiguous(out), "the result must be contiguous");
-  for (size_t i = 0; i < rows; ++i) {
-    const float *x = (const float *)input->data + i * n;
-    float *y = (float *)out->data + i * n;
-    if (addend) {
-      add_row(x, (const float *)addend->data + i * n, n, y);
-      x = y;
-    }
-    const float mean = rms ? 0.0f : mean_of(x, n);
-    const float scale = 1.0f / sqrtf(mean_square(x, n, mean) + (float)eps);
-    apply_row(x, n, mean, scale, weight ? weight->data : NULL, bias ? bias->data : NULL, y);
-  }
+  normalisation work = {.input = input, .addend = addend, .weight = weight, .bias = bias, .out = out, .rows = rows, .n = n, .eps = eps, .rms = rms};
+  run_rows(context, &work, run_fused);
   return FL_OK;
 }
 
@@ -151,6 +177,33 @@ static void statistics_any(const fl_tensor *t, size_t start, size_t n, double ep
   *scale = 1.0 / sqrt((t->dtype == FL_FLOAT64 ? variance : (double)(float)variance) + eps);
 }
 
+static void run_native(const void *work, size_t piece, void *scratch) {
+  const normalisation *const w = work;
+  const fl_range rows = fl_range_of(w->rows, w->pieces, piece);
+  const size_t n = w->n;
+  (void)scratch;
+  for (size_t i = rows.begin; i < rows.end; ++i) {
+    double mean, scale;
+    if (fl_is(w->input->dtype, FL_FLOAT32)) {
+      const float *x = (const float *)w->input->data + i * n;
+      const float center = mean_of(x, n), factor = 1.0f / sqrtf(mean_square(x, n, center) + (float)w->eps);
+      apply_row(x, n, center, factor, w->weight ? w->weight->data : NULL, w->bias ? w->bias->data : NULL, (float *)w->out->data + i * n);
+      mean = (double)center;
+      scale = (double)factor;
+    } else {
+      statistics_any(w->input, i * n, n, w->eps, &mean, &scale);
+      for (size_t j = 0; j < n; ++j) {
+        double x = (fl_read_real(w->input->dtype, w->input->data, i * n + j) - mean) * scale;
+        x = w->weight ? x * fl_read_real(w->weight->dtype, w->weight->data, j) : x;
+        x = w->bias ? x + fl_read_real(w->bias->dtype, w->bias->data, j) : x;
+        fl_write_real(w->out->dtype, w->out->data, i * n + j, x);
+      }
+    }
+    fl_write_real(w->mean->dtype, w->mean->data, i, mean);
+    fl_write_real(w->scale->dtype, w->scale->data, i, scale);
+  }
+}
+
 fl_status fl_native_layer_norm_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
   FL_TENSOR_ARGUMENT(input, 0);
@@ -177,28 +230,45 @@ fl_status fl_native_layer_norm_out(fl_context *context, fl_value *const *args, s
   FL_TRY(fl_resize(context, mean_out, sizes, input->rank));
   FL_TRY(fl_resize(context, scale_out, sizes, input->rank));
   FL_CHECK(context, fl_is_contiguous(out) && fl_is_contiguous(mean_out) && fl_is_contiguous(scale_out), "the results must be contiguous");
-  for (size_t i = 0; i < rows; ++i) {
-    if (fl_is(input->dtype, FL_FLOAT32)) {
-      const float *x = (const float *)input->data + i * n;
-      const float mean = mean_of(x, n);
-      const float scale = 1.0f / sqrtf(mean_square(x, n, mean) + (float)eps);
-      apply_row(x, n, mean, scale, weight ? weight->data : NULL, bias ? bias->data : NULL, (float *)out->data + i * n);
-      fl_write_real(mean_out->dtype, mean_out->data, i, (double)mean);
-      fl_write_real(scale_out->dtype, scale_out->data, i, (double)scale);
-      continue;
-    }
-    double mean, scale;
-    statistics_any(input, i * n, n, eps, &mean, &scale);
-    for (size_t j = 0; j < n; ++j) {
-      double x = (fl_read_real(input->dtype, input->data, i * n + j) - mean) * scale;
-      x = weight ? x * fl_read_real(weight->dtype, weight->data, j) : x;
-      x = bias ? x + fl_read_real(bias->dtype, bias->data, j) : x;
-      fl_write_real(out->dtype, out->data, i * n + j, x);
-    }
-    fl_write_real(mean_out->dtype, mean_out->data, i, mean);
-    fl_write_real(scale_out->dtype, scale_out->data, i, scale);
-  }
+  normalisation work = {.input = input, .weight = weight, .bias = bias, .out = out, .mean = mean_out, .scale = scale_out, .rows = rows, .n = n, .eps = eps};
+  run_rows(context, &work, run_native);
   return FL_OK;
+}
+
+/* Normalisations of groups of channels. */
+typedef struct group_normalisation {
+  const fl_tensor *input, *weight, *bias;
+  fl_tensor *out, *mean, *scale;
+  size_t groups, width, pixels;
+  double eps;
+} group_normalisation;
+
+static void run_group(const void *work, size_t i, void *scratch) {
+  const group_normalisation *const g = work;
+  const size_t pixels = g->pixels, n = g->width * pixels;
+  double mean = 0, scale = 0;
+  (void)scratch;
+  if (fl_is(g->input->dtype, FL_FLOAT32)) {
+    const float *x = (const float *)g->input->data + i * n;
+    mean = (double)mean_of(x, n);
+    scale = (double)(1.0f / sqrtf(mean_square(x, n, (float)mean) + (float)g->eps));
+  } else {
+    statistics_any(g->input, i * n, n, g->eps, &mean, &scale);
+  }
+  for (size_t j = 0; j < g->width; ++j) {
+    const size_t channel = i % g->groups * g->width + j, at = i * n + j * pixels;
+    const double w = g->weight ? fl_read_real(g->weight->dtype, g->weight->data, channel) : 1.0;
+    const double b = g->bias ? fl_read_real(g->bias->dtype, g->bias->data, channel) : 0.0;
+    for (size_t p = 0; p < pixels; ++p) {
+      if (fl_is(g->input->dtype, FL_FLOAT32)) {
+        ((float *)g->out->data)[at + p] = (((const float *)g->input->data)[at + p] - (float)mean) * (float)(scale * w) + (float)b;
+      } else {
+        fl_write_real(g->out->dtype, g->out->data, at + p, (fl_read_real(g->input->dtype, g->input->data, at + p) - mean) * scale * w + b);
+      }
+    }
+  }
+  fl_write_real(g->mean->dtype, g->mean->data, i, mean);
+  fl_write_real(g->scale->dtype, g->scale->data, i, scale);
 }
 
 fl_status fl_native_group_norm_out(fl_context *context, fl_value *const *args, size_t count) {
@@ -231,31 +301,8 @@ fl_status fl_native_group_norm_out(fl_context *context, fl_value *const *args, s
   FL_TRY(fl_resize(context, scale_out, sizes, 2));
   FL_CHECK(context, fl_is_contiguous(input) && fl_is_contiguous(out) && fl_is_contiguous(mean_out) && fl_is_contiguous(scale_out),
            "the input and the results must be contiguous");
-  const size_t width = (size_t)(channels / groups), pixels = (size_t)area, n = width * pixels;
-  for (size_t i = 0; i < (size_t)(batch * groups); ++i) {
-    double mean = 0, scale = 0;
-    if (fl_is(input->dtype, FL_FLOAT32)) {
-      const float *x = (const float *)input->data + i * n;
-      mean = (double)mean_of(x, n);
-      scale = (double)(1.0f / sqrtf(mean_square(x, n, (float)mean) + (float)eps));
-    } else {
-      statistics_any(input, i * n, n, eps, &mean, &scale);
-    }
-    for (size_t j = 0; j < width; ++j) {
-      const size_t channel = i % (size_t)groups * width + j;
-      const double w = weight ? fl_read_real(weight->dtype, weight->data, channel) : 1.0;
-      const double b = bias ? fl_read_real(bias->dtype, bias->data, channel) : 0.0;
-      const size_t at = i * n + j * pixels;
-      for (size_t p = 0; p < pixels; ++p) {
-        if (fl_is(input->dtype, FL_FLOAT32)) {
-          ((float *)out->data)[at + p] = (((const float *)input->data)[at + p] - (float)mean) * (float)(scale * w) + (float)b;
-        } else {
-          fl_write_real(out->dtype, out->data, at + p, (fl_read_real(input->dtype, input->data, at + p) - mean) * scale * w + b);
-        }
-      }
-    }
-    fl_write_real(mean_out->dtype, mean_out->data, i, mean);
-    fl_write_real(scale_out->dtype, scale_out->data, i, scale);
-  }
+  const group_normalisation work = {.input = input, .weight = weight, .bias = bias, .out = out, .mean = mean_out, .scale = scale_out,
+                                    .groups = (size_t)groups, .width = (size_t)(channels / groups), .pixels = (size_t)area, .eps = eps};
+  fl_divide(context, (size_t)(batch * groups), 3 * fl_numel(out), run_group, &work);
   return FL_OK;
 }

@@ -1,5 +1,6 @@
 /* Kernels of pooling over the last two dimensions: average, maximum with indices, adaptive average. */
 #include "apart.h"
+#include "divide.h"
 #include "loops.h"
 #include "optional.h"
 
@@ -130,6 +131,33 @@ static void average(const image *in, const image *out, size_t n, size_t y, size_
   }
 }
 
+/* Averages of windows, a row of the result in each piece. */
+typedef struct averages {
+  image in, out;
+  window w;
+  int64_t divisor; /* 0: the number of elements */
+  int counts_padding;
+} averages;
+
+static void run_averages(const void *work, size_t piece, void *scratch) {
+  const averages *const a = work;
+  const window *const w = &a->w;
+  const int64_t y = (int64_t)(piece % (size_t)w->out[0]);
+  (void)scratch;
+  for (int64_t x = 0; x < w->out[1]; ++x) {
+    int64_t from[2] = {y * w->stride[0] - w->padding[0], x * w->stride[1] - w->padding[1]}, to[2], size = 1, inside = 1;
+    for (int i = 0; i < 2; ++i) {
+      to[i] = from[i] + w->kernel[i] < a->in.size[i] + w->padding[i] ? from[i] + w->kernel[i] : a->in.size[i] + w->padding[i];
+      size *= to[i] - from[i];
+      from[i] = from[i] < 0 ? 0 : from[i];
+      to[i] = to[i] < a->in.size[i] ? to[i] : a->in.size[i];
+      inside *= to[i] > from[i] ? to[i] - from[i] : 0;
+    }
+    const int64_t by = a->divisor != 0 ? a->divisor : a->counts_padding ? size : inside;
+    average(&a->in, &a->out, piece / (size_t)w->out[0], (size_t)y, (size_t)x, from[0], to[0], from[1], to[1], inside > 0 ? by : 1);
+  }
+}
+
 fl_status fl_avg_pool2d_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
   FL_TENSOR_ARGUMENT(input, 0);
@@ -149,22 +177,8 @@ fl_status fl_avg_pool2d_out(fl_context *context, fl_value *const *args, size_t c
   FL_TRY(output_size(context, &in, ceil_mode != 0, &w));
   FL_TRY(resize_like(context, out_tensor, input, w.out[0], w.out[1]));
   (void)image_of(out_tensor, &out);
-  for (size_t n = 0; n < in.batch; ++n) {
-    for (int64_t y = 0; y < w.out[0]; ++y) {
-      for (int64_t x = 0; x < w.out[1]; ++x) {
-        int64_t from[2] = {y * w.stride[0] - w.padding[0], x * w.stride[1] - w.padding[1]}, to[2], size = 1, inside = 1;
-        for (int i = 0; i < 2; ++i) {
-          to[i] = from[i] + w.kernel[i] < in.size[i] + w.padding[i] ? from[i] + w.kernel[i] : in.size[i] + w.padding[i];
-          size *= to[i] - from[i];
-          from[i] = from[i] < 0 ? 0 : from[i];
-          to[i] = to[i] < in.size[i] ? to[i] : in.size[i];
-          inside *= to[i] > from[i] ? to[i] - from[i] : 0;
-        }
-        const int64_t by = divisor != 0 ? divisor : count_padding ? size : inside;
-        average(&in, &out, n, (size_t)y, (size_t)x, from[0], to[0], from[1], to[1], inside > 0 ? by : 1);
-      }
-    }
-  }
+  const averages work = {in, out, w, divisor, count_padding != 0};
+  fl_divide(context, in.batch * (size_t)w.out[0], fl_numel(out_tensor) * (size_t)(w.kernel[0] * w.kernel[1]), run_averages, &work);
   return FL_OK;
 }
 
@@ -367,58 +381,73 @@ static void maximum_of_plane(const image *in, const image *out, const image *pla
   }
 }
 
+/* Maxima of windows: a plane in each piece where the elements of its rows lie side by side, else a row of the result. */
+typedef struct maxima {
+  image in, out, places;
+  window w;
+  int is_by_planes, floats, bytes;
+} maxima;
+
+static void run_maxima(const void *work, size_t piece, void *scratch) {
+  const maxima *const m = work;
+  const image *const in = &m->in, *const out = &m->out, *const places = &m->places;
+  range r;
+  (void)scratch;
+  if (m->is_by_planes) {
+    const size_t n = piece / in->channels, c = piece % in->channels;
+    maximum_of_plane(in, out, places, &m->w, n * in->batch_stride + c * in->channel_stride, n * out->batch_stride + c * out->channel_stride,
+                     n * places->batch_stride + c * places->channel_stride);
+    return;
+  }
+  const size_t n = piece / (size_t)m->w.out[0], y = piece % (size_t)m->w.out[0];
+  range_of(in, &m->w, 0, (int64_t)y, &r);
+  for (int64_t x = 0; x < m->w.out[1]; ++x) {
+    range_of(in, &m->w, 1, x, &r);
+    const size_t to = n * out->batch_stride + y * out->stride[0] + (size_t)x * out->stride[1];
+    const size_t place = n * places->batch_stride + y * places->stride[0] + (size_t)x * places->stride[1];
+    size_t c = 0;
+    for (; m->bytes && c + BYTE_LANES <= in->channels; c += BYTE_LANES) {
+      maximum_of_bytes(in, n * in->batch_stride + c, &r, (uint8_t *)out->tensor->data + to + c, index_at(places, place + c * places->channel_stride),
+                       places->channel_stride);
+    }
+    for (; m->floats && c + FL_LANES <= in->channels; c += FL_LANES) {
+      maximum_of_lanes(in, n * in->batch_stride + c, &r, 1, 0, (float *)out->tensor->data + to + c, index_at(places, place + c * places->channel_stride),
+                       places->channel_stride);
+    }
+    for (; c < in->channels; ++c) {
+      maximum_of_window(in, out, &r, n * in->batch_stride + c * in->channel_stride, to + c * out->channel_stride,
+                        index_at(places, place + c * places->channel_stride));
+    }
+  }
+}
+
 /* Computes the maxima of windows, and their indices unless that is NULL. */
 static fl_status max_pool(fl_context *context, fl_value *const *args, fl_tensor *indices) {
   FL_TENSOR_ARGUMENT(input, 0);
   FL_INT_ARGUMENT(ceil_mode, 5);
   FL_TENSOR_ARGUMENT(out_tensor, 6);
-  image in, out, places = {0};
-  window w;
-  FL_CHECK(context, image_of(input, &in), "the input must have 3 or 4 dimensions");
+  maxima m = {0};
+  FL_CHECK(context, image_of(input, &m.in), "the input must have 3 or 4 dimensions");
   FL_CHECK(context, input->dtype == out_tensor->dtype && input->dtype != FL_BOOL, "the result must have the input's dtype, a number");
   FL_CHECK(context, indices == NULL || indices->dtype == FL_INT64, "the indices must be of int64");
-  FL_TRY(read_pair(context, args[1], NULL, w.kernel));
-  FL_TRY(read_pair(context, args[2], w.kernel, w.stride));
-  FL_TRY(read_pair(context, args[3], NULL, w.padding));
-  FL_TRY(read_pair(context, args[4], NULL, w.dilation));
-  FL_TRY(output_size(context, &in, ceil_mode != 0, &w));
-  FL_TRY(resize_like(context, out_tensor, input, w.out[0], w.out[1]));
-  (void)image_of(out_tensor, &out);
+  FL_TRY(read_pair(context, args[1], NULL, m.w.kernel));
+  FL_TRY(read_pair(context, args[2], m.w.kernel, m.w.stride));
+  FL_TRY(read_pair(context, args[3], NULL, m.w.padding));
+  FL_TRY(read_pair(context, args[4], NULL, m.w.dilation));
+  FL_TRY(output_size(context, &m.in, ceil_mode != 0, &m.w));
+  FL_TRY(resize_like(context, out_tensor, input, m.w.out[0], m.w.out[1]));
+  (void)image_of(out_tensor, &m.out);
   if (indices != NULL) {
-    FL_TRY(resize_like(context, indices, input, w.out[0], w.out[1]));
-    (void)image_of(indices, &places);
+    FL_TRY(resize_like(context, indices, input, m.w.out[0], m.w.out[1]));
+    (void)image_of(indices, &m.places);
   }
-  const int vectors = in.channel_stride == 1 && out.channel_stride == 1 && in.size[0] * in.size[1] <= INT32_MAX && w.dilation[0] == 1 && w.dilation[1] == 1;
-  const int floats = vectors && fl_is(input->dtype, FL_FLOAT32), bytes = vectors && (input->dtype == FL_INT8 || input->dtype == FL_UINT8);
-  const int is_by_planes = in.channel_stride != 1 && in.stride[1] == 1 && out.stride[1] == 1;
-  range r;
-  for (size_t n = 0; n < in.batch; ++n) {
-    for (size_t c = 0; is_by_planes && c < in.channels; ++c) {
-      maximum_of_plane(&in, &out, &places, &w, n * in.batch_stride + c * in.channel_stride, n * out.batch_stride + c * out.channel_stride,
-                       n * places.batch_stride + c * places.channel_stride);
-    }
-    for (int64_t y = 0; !is_by_planes && y < w.out[0]; ++y) {
-      range_of(&in, &w, 0, y, &r);
-      for (int64_t x = 0; x < w.out[1]; ++x) {
-        range_of(&in, &w, 1, x, &r);
-        const size_t to = n * out.batch_stride + (size_t)y * out.stride[0] + (size_t)x * out.stride[1];
-        const size_t place = n * places.batch_stride + (size_t)y * places.stride[0] + (size_t)x * places.stride[1];
-        size_t c = 0;
-        for (; bytes && c + BYTE_LANES <= in.channels; c += BYTE_LANES) {
-          maximum_of_bytes(&in, n * in.batch_stride + c, &r, (uint8_t *)out_tensor->data + to + c, index_at(&places, place + c * places.channel_stride),
-                           places.channel_stride);
-        }
-        for (; floats && c + FL_LANES <= in.channels; c += FL_LANES) {
-          maximum_of_lanes(&in, n * in.batch_stride + c, &r, 1, 0, (float *)out_tensor->data + to + c, index_at(&places, place + c * places.channel_stride),
-                           places.channel_stride);
-        }
-        for (; c < in.channels; ++c) {
-          maximum_of_window(&in, &out, &r, n * in.batch_stride + c * in.channel_stride, to + c * out.channel_stride,
-                            index_at(&places, place + c * places.channel_stride));
-        }
-      }
-    }
-  }
+  const image *const in = &m.in, *const out = &m.out;
+  const int vectors = in->channel_stride == 1 && out->channel_stride == 1 && in->size[0] * in->size[1] <= INT32_MAX && m.w.dilation[0] == 1 && m.w.dilation[1] == 1;
+  m.floats = vectors && fl_is(input->dtype, FL_FLOAT32);
+  m.bytes = vectors && (input->dtype == FL_INT8 || input->dtype == FL_UINT8);
+  m.is_by_planes = in->channel_stride != 1 && in->stride[1] == 1 && out->stride[1] == 1;
+  const size_t operations = fl_numel(out_tensor) * (size_t)(m.w.kernel[0] * m.w.kernel[1]);
+  fl_divide(context, in->batch * (m.is_by_planes ? in->channels : (size_t)m.w.out[0]), operations, run_maxima, &m);
   return FL_OK;
 }
 

@@ -47,7 +47,7 @@ fl_status fl_quantized_linear_out(fl_context *context, fl_value *const *args, si
   fl_integer_product product = {(size_t)features, k, weight->data, input->dtype == FL_INT8, {0}};
   FL_TRY(read_requantization(context, args, 4, input, product.n, &product.to));
   FL_TRY(fl_resize_features(context, out, input, features));
-  fl_integer_product_run(&product, input->data, k, fl_rows_of(input), out->data, product.n);
+  fl_integer_product_run(context, &product, input->data, k, fl_rows_of(input), out->data, product.n);
   return FL_OK;
 }
 
@@ -104,24 +104,31 @@ static void copy_window(const fl_conv2d *c, const uint8_t *image, size_t y, size
   }
 }
 
-/* Computes a dense convolution. Windows are filled up to whole quads, for which the packed weight is 0. */
-static void run_dense(const fl_conv2d *c, const fl_integer_product *product, const uint8_t *input, uint8_t zero, uint8_t *window, uint8_t *out) {
-  const size_t pixels = c->out_height * c->out_width, stride = fl_quads(product->k) * FL_QUAD;
-  fl_integer_product filled = *product;
-  filled.k = stride;
-  if (fl_conv2d_is_product(c)) {
-    fl_integer_product_run(product, input, product->k, c->batch * pixels, out, product->n);
-    return;
-  }
-  memset(window, 0, FL_QUAD_ROWS * stride);
-  for (size_t n = 0; n < c->batch; ++n, input += c->height * c->width * c->channels) {
-    for (size_t at = 0; at < pixels; at += FL_QUAD_ROWS) {
-      const size_t rows = pixels - at < FL_QUAD_ROWS ? pixels - at : FL_QUAD_ROWS;
-      for (size_t r = 0; r < rows; ++r) {
-        copy_window(c, input, (at + r) / c->out_width, (at + r) % c->out_width, zero, window + r * stride);
-      }
-      fl_integer_product_run(&filled, window, stride, rows, out + (n * pixels + at) * product->n, product->n);
+/* A convolution in blocks of FL_QUAD_ROWS pixels of an image, some of them in each piece. */
+typedef struct convolution {
+  const fl_conv2d *c;
+  const fl_integer_product *product;
+  const uint8_t *input;
+  uint8_t zero;
+  uint8_t *out;
+  size_t pixels, blocks, pieces; /* pixels of an image, blocks of one, and pieces of all */
+} convolution;
+
+/* Computes a part of a dense convolution. Windows are filled up to whole quads, for which the packed weight is 0. */
+static void run_dense(const void *work, size_t piece, void *scratch) {
+  const convolution *const w = work;
+  const fl_conv2d *const c = w->c;
+  const fl_range blocks = fl_range_of(c->batch * w->blocks, w->pieces, piece);
+  fl_integer_product filled = *w->product;
+  filled.k = fl_quads(filled.k) * FL_QUAD;
+  memset(scratch, 0, FL_QUAD_ROWS * filled.k);
+  for (size_t block = blocks.begin; block < blocks.end; ++block) {
+    const size_t n = block / w->blocks, at = block % w->blocks * FL_QUAD_ROWS, rows = w->pixels - at < FL_QUAD_ROWS ? w->pixels - at : FL_QUAD_ROWS;
+    const uint8_t *const image = w->input + n * c->height * c->width * c->channels;
+    for (size_t r = 0; r < rows; ++r) {
+      copy_window(c, image, (at + r) / c->out_width, (at + r) % c->out_width, w->zero, (uint8_t *)scratch + r * filled.k);
     }
+    fl_integer_product_run(NULL, &filled, scratch, filled.k, rows, w->out + (n * w->pixels + at) * filled.n, filled.n);
   }
 }
 
@@ -203,37 +210,42 @@ FL_INLINE void run_taps(const fl_integer_product *product, const uint8_t *const 
   }
 }
 
-/* Computes a depthwise convolution. `zeros` is a pixel outside of the image; `taps` has room for FL_QUAD_ROWS pointers per place of the kernel. */
-static void run_depthwise(const fl_conv2d *c, const fl_integer_product *product, const uint8_t *input, const uint8_t *zeros,
-                          const uint8_t **taps, uint8_t *out) {
-  const size_t pixels = c->out_height * c->out_width;
-  for (size_t n = 0; n < c->batch; ++n, input += c->height * c->width * c->channels) {
-    for (size_t at = 0, rows; at < pixels; at += rows, out += rows * c->channels) {
-      rows = pixels - at < FL_QUAD_ROWS ? pixels - at : FL_QUAD_ROWS;
-      const uint8_t **tap = taps;
-      for (size_t r = 0; r < rows; ++r) {
-        const size_t y = (at + r) / c->out_width, x = (at + r) % c->out_width;
-        const int64_t left = (int64_t)(x * c->stride_width) - (int64_t)c->padding_width;
-        const int is_within = left >= 0 && left + (int64_t)((c->kernel_width - 1) * c->dilation_width) < (int64_t)c->width;
-        for (size_t i = 0; i < c->kernel_height; ++i) {
-          const int64_t row = (int64_t)(y * c->stride_height + i * c->dilation_height) - (int64_t)c->padding_height;
-          const int is_inside = row >= 0 && row < (int64_t)c->height;
-          const uint8_t *pixel = is_inside && is_within ? input + ((size_t)row * c->width + (size_t)left) * c->channels : zeros;
-          for (size_t j = 0; is_within && j < c->kernel_width; ++j, pixel += is_inside ? c->dilation_width * c->channels : 0) {
-            *tap++ = pixel;
-          }
-          for (size_t j = 0; !is_within && j < c->kernel_width; ++j) {
-            const int64_t column = left + (int64_t)(j * c->dilation_width);
-            const int is_pixel = is_inside && column >= 0 && column < (int64_t)c->width;
-            *tap++ = is_pixel ? input + ((size_t)row * c->width + (size_t)column) * c->channels : zeros;
-          }
+/* Computes a part of a depthwise convolution. In its scratch memory are a pixel outside of the image, and room for FL_QUAD_ROWS pointers for each place of
+ * the kernel. */
+static void run_depthwise(const void *work, size_t piece, void *scratch) {
+  const convolution *const w = work;
+  const fl_conv2d *const c = w->c;
+  const fl_range blocks = fl_range_of(c->batch * w->blocks, w->pieces, piece);
+  uint8_t *const zeros = scratch;
+  const uint8_t **const taps = (const uint8_t **)(void *)(zeros + FL_TAKEN(uint8_t, c->channels));
+  memset(zeros, w->zero, c->channels);
+  for (size_t block = blocks.begin; block < blocks.end; ++block) {
+    const size_t n = block / w->blocks, at = block % w->blocks * FL_QUAD_ROWS, rows = w->pixels - at < FL_QUAD_ROWS ? w->pixels - at : FL_QUAD_ROWS;
+    const uint8_t *const input = w->input + n * c->height * c->width * c->channels;
+    const uint8_t **tap = taps;
+    for (size_t r = 0; r < rows; ++r) {
+      const size_t y = (at + r) / c->out_width, x = (at + r) % c->out_width;
+      const int64_t left = (int64_t)(x * c->stride_width) - (int64_t)c->padding_width;
+      const int is_within = left >= 0 && left + (int64_t)((c->kernel_width - 1) * c->dilation_width) < (int64_t)c->width;
+      for (size_t i = 0; i < c->kernel_height; ++i) {
+        const int64_t row = (int64_t)(y * c->stride_height + i * c->dilation_height) - (int64_t)c->padding_height;
+        const int is_inside = row >= 0 && row < (int64_t)c->height;
+        const uint8_t *pixel = is_inside && is_within ? input + ((size_t)row * c->width + (size_t)left) * c->channels : zeros;
+        for (size_t j = 0; is_within && j < c->kernel_width; ++j, pixel += is_inside ? c->dilation_width * c->channels : 0) {
+          *tap++ = pixel;
+        }
+        for (size_t j = 0; !is_within && j < c->kernel_width; ++j) {
+          const int64_t column = left + (int64_t)(j * c->dilation_width);
+          const int is_pixel = is_inside && column >= 0 && column < (int64_t)c->width;
+          *tap++ = is_pixel ? input + ((size_t)row * c->width + (size_t)column) * c->channels : zeros;
         }
       }
-      if (product->is_signed) {
-        run_taps(product, taps, rows, 1, out);
-      } else {
-        run_taps(product, taps, rows, 0, out);
-      }
+    }
+    uint8_t *const out = w->out + (n * w->pixels + at) * c->channels;
+    if (w->product->is_signed) {
+      run_taps(w->product, taps, rows, 1, out);
+    } else {
+      run_taps(w->product, taps, rows, 0, out);
     }
   }
 }
@@ -268,15 +280,15 @@ fl_status fl_quantized_conv2d_out(fl_context *context, fl_value *const *args, si
   const int32_t sizes[4] = {(int32_t)c.batch, (int32_t)c.out_channels, (int32_t)c.out_height, (int32_t)c.out_width};
   FL_TRY(fl_resize(context, out, sizes, 4));
   FL_CHECK(context, fl_is_channels_last(out), "the result must be stored channels last");
-  if (groups == 1) {
-    const size_t size = fl_conv2d_is_product(&c) ? 0 : FL_QUAD_ROWS * fl_quads(k) * FL_QUAD;
-    FL_TAKE(uint8_t, window, size);
-    run_dense(&c, &product, input->data, (uint8_t)zero, window, out->data);
-  } else {
-    FL_TAKE(uint8_t, zeros, c.channels);
-    FL_TAKE(const uint8_t *, pointers, FL_QUAD_ROWS * taps);
-    memset(zeros, (uint8_t)zero, c.channels);
-    run_depthwise(&c, &product, input->data, zeros, pointers, out->data);
+  convolution work = {.c = &c, .product = &product, .input = input->data, .zero = (uint8_t)zero, .out = out->data, .pixels = c.out_height * c.out_width};
+  if (groups == 1 && fl_conv2d_is_product(&c)) {
+    fl_integer_product_run(context, &product, work.input, k, c.batch * work.pixels, work.out, product.n);
+    return FL_OK;
   }
+  FL_CHECK(context, context->scratch_size >= fl_quantized_conv2d_scratch(args, count), "the kernel was given too little scratch memory");
+  work.blocks = (work.pixels + FL_QUAD_ROWS - 1) / FL_QUAD_ROWS;
+  const size_t blocks = c.batch * work.blocks, operations = c.batch * work.pixels * c.out_channels * k / FL_PANEL, wanted = fl_pieces(context, operations);
+  work.pieces = blocks < wanted ? blocks : wanted;
+  fl_divide(context, work.pieces, operations, groups == 1 ? run_dense : run_depthwise, &work);
   return FL_OK;
 }

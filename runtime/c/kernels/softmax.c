@@ -1,6 +1,7 @@
 /* Kernels of softmax and its logarithm along a dimension, which subtract the largest element first. */
 #include <math.h>
 
+#include "divide.h"
 #include "loops.h"
 #include "rows.h"
 #include "softmax.def"
@@ -160,6 +161,34 @@ size_t fl_softmax_scratch(fl_value *const *args, size_t count) {
   return fl_blocks_scratch(args, count);
 }
 
+/* Lines of floats that lie where they are read and written; the outermost loop over them is divided. */
+typedef struct direct_lines {
+  const fl_lines *lines;
+  char *from, *to;
+  size_t count, pieces;
+  int logarithm;
+} direct_lines;
+
+static void run_direct(const void *work, size_t piece, void *scratch) {
+  const direct_lines *const w = work;
+  const fl_lines *const lines = w->lines;
+  const fl_range range = fl_range_of(w->count, w->pieces, piece);
+  const int64_t begin = (int64_t)range.begin;
+  uint32_t index[FL_MAX_DIMS] = {(uint32_t)range.begin};
+  char *at[2] = {w->from + (begin > 0 ? begin * lines->nest.strides[0][0] : 0), w->to + (begin > 0 ? begin * lines->nest.strides[1][0] : 0)};
+  (void)scratch;
+  do {
+    const float *x = (const float *)(const void *)at[0];
+    float *y = (float *)(void *)at[1];
+    const float largest = fl_row_max(lines->length, x, -INFINITY);
+    if (w->logarithm) {
+      results(lines->length, y, x, FL_COMPUTE_F32, (double)largest, (double)exp_sum_f32(lines->length, NULL, x, largest), 1);
+    } else {
+      scale_f32(lines->length, y, 1.0f / exp_sum_f32(lines->length, y, x, largest));
+    }
+  } while (fl_nest_next(&lines->nest, 0, index, at) && index[0] < range.end);
+}
+
 /* Computes softmax, or its logarithm, with the arguments self, dim, half_to_float, out. */
 static fl_status softmax(fl_context *context, fl_value *const *args, int logarithm) {
   FL_TENSOR_ARGUMENT(self, 0);
@@ -194,24 +223,18 @@ static fl_status softmax(fl_context *context, fl_value *const *args, int logarit
     } while (fl_nest_next(&lines->nest, 1, index, at));
     return FL_OK;
   }
-  const size_t block = fl_block_length(reading.element + reading.width + writing.element + writing.width);
-  if (!direct) {
-    FL_TRY(fl_buffer_take(context, &reading, block, 1));
-    FL_TRY(fl_buffer_take(context, &writing, block, 1));
+  if (direct) {
+    direct_lines work = {.lines = lines, .from = at[0], .to = at[1], .count = lines->nest.rank > 0 ? lines->nest.sizes[0] : 1, .logarithm = logarithm};
+    const size_t operations = 2 * fl_numel(out), wanted = fl_pieces(context, operations);
+    work.pieces = work.count < wanted ? work.count : wanted;
+    fl_divide(context, work.pieces, operations, run_direct, &work);
+    return FL_OK;
   }
+  const size_t block = fl_block_length(reading.element + reading.width + writing.element + writing.width);
+  FL_TRY(fl_buffer_take(context, &reading, block, 1));
+  FL_TRY(fl_buffer_take(context, &writing, block, 1));
   do {
-    if (!direct) {
-      line(&reading, &writing, type, block, lines->length, at[1], lines->strides[1], at[0], lines->strides[0], logarithm);
-      continue;
-    }
-    const float *x = (const float *)(const void *)at[0];
-    float *y = (float *)(void *)at[1];
-    const float largest = fl_row_max(lines->length, x, -INFINITY);
-    if (logarithm) {
-      results(lines->length, y, x, type, (double)largest, (double)exp_sum_f32(lines->length, NULL, x, largest), 1);
-    } else {
-      scale_f32(lines->length, y, 1.0f / exp_sum_f32(lines->length, y, x, largest));
-    }
+    line(&reading, &writing, type, block, lines->length, at[1], lines->strides[1], at[0], lines->strides[0], logarithm);
   } while (fl_nest_next(&lines->nest, 0, index, at));
   return FL_OK;
 }

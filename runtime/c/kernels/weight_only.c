@@ -102,14 +102,26 @@ static void run_tile(const layer *l, const float *x, size_t m, size_t panel, flo
   }
 }
 
-static void run(const layer *l, const float *x, size_t m, float *out) {
-  const size_t panels = (l->n + FL_PANEL - 1) / FL_PANEL, size = l->k * FL_PANEL;
-  const size_t block = size < BLOCK ? BLOCK / (size + 1) + 1 : 1;
-  for (size_t start = 0; start < panels; start += block) {
-    const size_t end = panels - start < block ? panels : start + block;
-    for (size_t i = 0; i < m; i += ROWS) {
+/* The product of m rows with a layer, some panels in each piece. */
+typedef struct product {
+  const layer *l;
+  const float *x;
+  size_t m;
+  float *out;
+  size_t panels, pieces;
+} product;
+
+static void run(const void *work, size_t piece, void *scratch) {
+  const product *const p = work;
+  const layer *const l = p->l;
+  const fl_range panels = fl_range_of(p->panels, p->pieces, piece);
+  const size_t size = l->k * FL_PANEL, block = size < BLOCK ? BLOCK / (size + 1) + 1 : 1;
+  (void)scratch;
+  for (size_t start = panels.begin; start < panels.end; start += block) {
+    const size_t end = panels.end - start < block ? panels.end : start + block;
+    for (size_t i = 0; i < p->m; i += ROWS) {
       for (size_t panel = start; panel < end; ++panel) {
-        run_tile(l, x + i * l->k, m - i < ROWS ? m - i : ROWS, panel, out + i * l->n);
+        run_tile(l, p->x + i * l->k, p->m - i < ROWS ? p->m - i : ROWS, panel, p->out + i * l->n);
       }
     }
   }
@@ -147,22 +159,23 @@ size_t fl_weight_only_linear_scratch(fl_value *const *args, size_t count) {
 
 /* Multiplies many rows with the floats of a few panels at a time. Scales come after the sums, as where there are few rows: an infinite one would make
  * NaN of weights of 0. */
-static void run_many(const layer *l, const float *x, size_t m, float *floats, float *out) {
-  const size_t size = l->k * FL_PANEL;
+static void run_many(const void *work, size_t piece, void *scratch) {
+  const product *const p = work;
+  const layer *const l = p->l;
+  const size_t size = l->k * FL_PANEL, first = piece * SOME_PANELS * FL_PANEL;
+  const size_t columns = l->n - first < SOME_PANELS * FL_PANEL ? l->n - first : SOME_PANELS * FL_PANEL;
   const float ones[FL_PANEL] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-  for (size_t first = 0; first < l->n; first += SOME_PANELS * FL_PANEL) {
-    const size_t columns = l->n - first < SOME_PANELS * FL_PANEL ? l->n - first : SOME_PANELS * FL_PANEL;
-    for (size_t at = 0; at < columns; at += FL_PANEL) {
-      dequantize_panel(l->weight + (first + at) / FL_PANEL * size, ones, l->k, FL_PANEL, floats + at / FL_PANEL * size);
-    }
-    const fl_gemm g = {columns, 1, l->k, floats, NULL, FL_ACTIVATION_NONE, 0, NULL};
-    fl_gemm_dense(NULL, &g, x, l->k, m, out + first, l->n, NULL, 0);
-    for (size_t i = 0; i < m; ++i) {
-      float *const row = out + i * l->n + first;
-      FL_INDEPENDENT for (size_t j = 0; j < columns; ++j) {
-        const float product = row[j] * l->scales[first + j];
-        row[j] = l->bias ? product + l->bias[first + j] : product;
-      }
+  float *const floats = scratch;
+  for (size_t at = 0; at < columns; at += FL_PANEL) {
+    dequantize_panel(l->weight + (first + at) / FL_PANEL * size, ones, l->k, FL_PANEL, floats + at / FL_PANEL * size);
+  }
+  const fl_gemm g = {columns, 1, l->k, floats, NULL, FL_ACTIVATION_NONE, 0, NULL};
+  fl_gemm_dense(NULL, &g, p->x, l->k, p->m, p->out + first, l->n, NULL, 0);
+  for (size_t i = 0; i < p->m; ++i) {
+    float *const row = p->out + i * l->n + first;
+    FL_INDEPENDENT for (size_t j = 0; j < columns; ++j) {
+      const float product = row[j] * l->scales[first + j];
+      row[j] = l->bias ? product + l->bias[first + j] : product;
     }
   }
 }
@@ -189,10 +202,13 @@ fl_status fl_weight_only_linear_out(fl_context *context, fl_value *const *args, 
   const layer l = {(size_t)features, (size_t)weight->sizes[1], weight->data, scales->data, bias ? bias->data : NULL};
   const size_t floats = floats_of(input, 0);
   FL_CHECK(context, context->scratch_size >= floats * sizeof(float), "the kernel was given too little scratch memory");
+  product work = {&l, input->data, fl_rows_of(input), out->data, (l.n + FL_PANEL - 1) / FL_PANEL, 1};
+  const size_t operations = work.m * l.n * l.k / FL_LANES, wanted = fl_pieces(context, operations);
   if (floats > 0) {
-    run_many(&l, input->data, fl_rows_of(input), context->scratch, out->data);
+    fl_divide(context, (work.panels + SOME_PANELS - 1) / SOME_PANELS, operations, run_many, &work);
   } else {
-    run(&l, input->data, fl_rows_of(input), out->data);
+    work.pieces = wanted < work.panels || work.panels == 0 ? wanted : work.panels;
+    fl_divide(context, work.pieces, operations, run, &work);
   }
   return FL_OK;
 }
