@@ -102,7 +102,11 @@ function(fl_write_kernel_table)
   else()
     string(APPEND text "static const fl_kernel_table table = {NULL, 0};\n")
   endif()
-  string(APPEND text "\nconst fl_kernel_table *fl_builtin_kernels(void) { return &table; }\n")
+  string(APPEND text "\n#ifdef FL_BUILTIN_KERNELS /* there are levels */\nconst fl_kernel_table *FL_BUILTIN_KERNELS(void);\n"
+                     "const fl_kernel_table *FL_BUILTIN_KERNELS(void) { return &table; }\n#else\n"
+                     "const fl_kernel_table *fl_builtin_kernels(void) { return &table; }\n"
+                     "const fl_kernel_table *fl_kernels_of_level(uint32_t index, const char **level) {\n"
+                     "  *level = \"\";\n  return index == 0 ? &table : NULL;\n}\n#endif\n")
   file(CONFIGURE OUTPUT "${ARG_OUTPUT}" CONTENT "${text}" @ONLY)
   set(fl_chosen_count "${count}" PARENT_SCOPE)
 endfunction()

@@ -1,16 +1,17 @@
 # Makes the parts of a library that depend on what programs need: its backends and its kernels. flambeau_generate.cmake makes libraries of them
 # beside that of CMakeLists.txt.
 #
-#   fl_add_parts(PREFIX name FOLDER build folder GROUPS names KERNELS operators DTYPES all | names BACKENDS all | names)
+#   fl_add_parts(PREFIX name FOLDER build folder GROUPS names KERNELS operators DTYPES all | names BACKENDS all | names [LEVELS names])
 #
-# Adds the object libraries <name>_backends and <name>_kernels. Sets `fl_chosen_count` to the number of kernels, and `fl_backend_libraries` to what
-# the backends are linked with.
+# Adds the object libraries <name>_backends and <name>_kernels, and one for each level of the instruction set; `fl_parts` are all of them. Sets
+# `fl_chosen_count` to the number of kernels, and `fl_backend_libraries` to what the backends are linked with.
 include("${CMAKE_CURRENT_LIST_DIR}/backend_table.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/kernel_levels.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/kernel_table.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/reached_sources.cmake")
 
 function(fl_add_parts)
-  cmake_parse_arguments(ARG "" "PREFIX;FOLDER" "GROUPS;KERNELS;DTYPES;BACKENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PREFIX;FOLDER" "GROUPS;KERNELS;DTYPES;BACKENDS;LEVELS" ${ARGN})
   get_filename_component(source "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
 
   # Each folder of backends/ may have a runtime/, whose <name>.c defines fl_backend_<name>.
@@ -64,13 +65,24 @@ function(fl_add_parts)
     )
   endif()
   add_library(${ARG_PREFIX}_kernels OBJECT ${kernel_sources} "${ARG_FOLDER}/kernel_table.c" "${ARG_FOLDER}/left_out.c")
-  fl_dtype_mask(mask ${ARG_DTYPES})
-  if(mask)
-    target_compile_definitions(${ARG_PREFIX}_kernels PRIVATE FL_DTYPES=${mask}u)
+  set(kernel_parts ${ARG_PREFIX}_kernels)
+  if(ARG_LEVELS)
+    fl_add_levels(
+      PREFIX ${ARG_PREFIX} FOLDER "${ARG_FOLDER}" SOURCES ${kernel_sources} "${ARG_FOLDER}/kernel_table.c" LEVELS ${ARG_LEVELS}
+    )
+    list(APPEND kernel_parts ${fl_level_parts})
+    target_sources(${ARG_PREFIX}_kernels PRIVATE "${fl_level_table}")
+    target_compile_definitions(${ARG_PREFIX}_kernels PRIVATE FL_BUILTIN_KERNELS=fl_kernels_of_level_0)
   endif()
+  fl_dtype_mask(mask ${ARG_DTYPES})
+  foreach(part IN LISTS kernel_parts)
+    if(mask)
+      target_compile_definitions(${part} PRIVATE FL_DTYPES=${mask}u)
+    endif()
+  endforeach()
 
   get_target_property(is_shared fl_core POSITION_INDEPENDENT_CODE)
-  foreach(part ${ARG_PREFIX}_backends ${ARG_PREFIX}_kernels)
+  foreach(part ${ARG_PREFIX}_backends ${kernel_parts})
     target_link_libraries(${part} PRIVATE fl_options)
     # Nothing reads errno or the floating-point flags; with them, sqrt and comparisons would not vectorise.
     target_compile_options(${part} PRIVATE -fno-math-errno -fno-trapping-math)
@@ -79,6 +91,7 @@ function(fl_add_parts)
   endforeach()
   set(fl_backend_libraries "${backend_libraries}" PARENT_SCOPE)
   set(fl_chosen_count "${fl_chosen_count}" PARENT_SCOPE)
+  set(fl_parts ${ARG_PREFIX}_backends ${kernel_parts} PARENT_SCOPE)
 endfunction()
 
 # Stores the element types as the compiler gets them, a bit for the number of each; empty for all.

@@ -1,7 +1,9 @@
 """The build of the C runtime: what it makes for which machine."""
 
+import ctypes
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -50,9 +52,40 @@ def test_c_is_compiled_by_the_standard_so_that_gcc_does_not_contract_products_an
 
 def test_a_wheel_gets_kernels_for_every_machine_and_an_editable_installation_for_this_one(tmp_path: Path) -> None:
     assert "FLAMBEAU_ARCH:STRING=\n" in configured(tmp_path / "wheel", "-DSKBUILD_STATE=wheel")[1]
-    assert "-march" not in (tmp_path / "wheel" / "compile_commands.json").read_text()
+    built = [item for item in json.loads((tmp_path / "wheel" / "compile_commands.json").read_text()) if "fl_kernels_" not in item["output"]]
+    assert built and not [item for item in built if "-march" in item["command"]]
     assert "FLAMBEAU_ARCH:STRING=native\n" in configured(tmp_path / "editable", "-DSKBUILD_STATE=editable")[1]
     assert "FLAMBEAU_ARCH:STRING=native\n" in configured(tmp_path / "asked", "-DSKBUILD_STATE=wheel", "-DFLAMBEAU_ARCH=native")[1]
+
+
+def test_the_best_level_of_the_processor_is_taken(tmp_path: Path) -> None:
+    options = [
+        "-DCMAKE_BUILD_TYPE=Debug",
+        "-DFLAMBEAU_ARCH=",
+        "-DFLAMBEAU_BACKENDS=",
+        "-DFLAMBEAU_KERNELS=aten::relu.out",
+    ]
+    levels = ["x86-64-v3", "x86-64-v4", "x86-64-v4+vnni"] if platform.machine() == "x86_64" else []
+    configured(tmp_path, *options, "-DFLAMBEAU_TESTS=OFF", f"-DFLAMBEAU_LEVELS={';'.join(levels)}")
+    subprocess.run([CMAKE, "--build", tmp_path, "--target", "flambeau", "-j", "2"], check=True, capture_output=True)
+    library = ctypes.CDLL(str(tmp_path / "libflambeau.so"))
+    library.fl_kernels_of_level.restype = library.fl_builtin_kernels.restype = ctypes.c_void_p
+    level, tables, found = ctypes.c_char_p(), [], []
+    while table := library.fl_kernels_of_level(len(tables), ctypes.byref(level)):
+        tables.append(table)
+        found.append((level.value or b"").decode())
+    # The processor executes all levels up to its best one, and those of the library as a whole.
+    assert found == [*reversed(levels[: len(found) - 1]), ""]
+    assert len(set(tables)) == len(tables) and library.fl_builtin_kernels() == tables[0]
+    flags = Path("/proc/cpuinfo").read_text().split() if levels else []
+    assert ("x86-64-v3" in found) == ({"avx2", "bmi2", "fma"} <= set(flags))
+    assert ("x86-64-v4+vnni" in found) == ("avx512_vnni" in flags and "avx512bw" in flags)
+
+
+def test_a_level_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    command = [CMAKE, "-S", SOURCE, "-B", tmp_path, "-DFLAMBEAU_LEVELS=x86-64-v5"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode != 0 and 'FLAMBEAU_LEVELS names "x86-64-v5"; there are x86-64-v3' in done.stderr
 
 
 def test_a_project_chooses_kernels_and_backends_by_variables(tmp_path: Path) -> None:
