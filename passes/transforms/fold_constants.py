@@ -32,6 +32,11 @@ _EVALUATED = 1 << 30
 _ATTENTION = "scaled_dot_product_attention"
 
 
+def _mask(op: SchemaOp) -> str:
+    """Returns the name of the mask among the arguments of attention: in a fused operator it is shorter."""
+    return next(argument.name for argument in op.schema.arguments if argument.name in ("attn_mask", "mask"))
+
+
 @dataclass(frozen=True)
 class FoldConstantsPass(ModulePass):
     """Evaluates, by its row's numpy meaning, every operation whose operands are all constant.
@@ -67,7 +72,7 @@ class FoldConstantsPass(ModulePass):
         for op in function.walk():
             if isinstance(op, SchemaOp) and op.schema.base == _ATTENTION and self._hides_nothing(op, values, constants):
                 if may_rewrite(self.name, op):
-                    rewriter.replace(op, new := [op.rebuilt(attn_mask=None)], list(new[0].results))
+                    rewriter.replace(op, new := [op.rebuilt(**{_mask(op): None})], list(new[0].results))
                     count("masks removed")
         inside = {cast(Operation, value.owner) for value in values}
         for op in reversed(list(dict.fromkeys(cast(SchemaOp, value.owner) for value in values))):
@@ -117,7 +122,7 @@ class FoldConstantsPass(ModulePass):
 
     def _hides_nothing(self, op: SchemaOp, values: dict[SSAValue, Array], constants: ModuleConstants) -> bool:
         """Returns whether the mask of attention is known, and adds nothing or lets all keys through."""
-        mask: SSAValue | None = op.argument("attn_mask")
+        mask: SSAValue | None = op.argument(_mask(op))
         array = None if mask is None else self._value(mask, values, constants)
         return array is not None and bool(array.all() if array.dtype == np.bool_ else not array.any())
 

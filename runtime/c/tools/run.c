@@ -8,6 +8,7 @@
 #include "tools/backend_options.h"
 #include "tools/bundle.h"
 #include "tools/npy.h"
+#include "tools/timing.h"
 #include "tools/verify.h"
 
 enum { EXIT_USAGE = 2, EXIT_FILE = 3, EXIT_PROGRAM = 4, EXIT_INPUT = 5, EXIT_RUN = 6, EXIT_DIFFERS = 7, MOST_THREADS = 1024 };
@@ -47,15 +48,6 @@ typedef struct options {
   backend_options backends;
 } options;
 
-typedef struct timing {
-  const char *name;
-  uint32_t chain;
-  uint32_t instruction;
-  uint32_t runs;
-  uint64_t start;
-  uint64_t total;
-} timing;
-
 /* The state of a run. It holds all memory, which is freed at the end, so that a leak checker reports only real leaks. */
 typedef struct run {
   fl_program program;
@@ -74,27 +66,12 @@ typedef struct run {
   void **owned; /* outputs that the program does not plan */
   npy_array *arrays;
   double *latencies;
-  struct timing *timings; /* timings of each instruction, with --profile */
+  timing *timings; /* of each instruction, with --profile */
 } run;
 
 static int fail(int code, const char *subject, const char *text) {
   fprintf(stderr, "flambeau-run: %s: %s\n", subject, text);
   return code;
-}
-
-static void record(void *user, const fl_method *method, const fl_event *event) {
-  (void)method;
-  if (event->kind == FL_EVENT_EXECUTE || event->kind == FL_EVENT_OPERATOR) {
-    return;
-  }
-  timing *item = (timing *)user + event->position;
-  if (event->is_done) {
-    item->total += fl_monotonic_clock() - item->start;
-    ++item->runs;
-  } else {
-    *item = (timing){event->name, event->chain, event->instruction, item->runs, 0, item->total};
-    item->start = fl_monotonic_clock();
-  }
 }
 
 static int parse_count(const char *text, uint32_t *count) {
@@ -259,7 +236,7 @@ static int load(const options *opts, run *r) {
   if (fl_method_set_threads(&r->method, r->threads, &error) != FL_OK) {
     return fail(EXIT_PROGRAM, opts->program, error.text);
   }
-  if (opts->profile && fl_method_set_hook(&r->method, record, r->timings, &error) != FL_OK) {
+  if (opts->profile && fl_method_set_hook(&r->method, timing_record, r->timings, &error) != FL_OK) {
     return fail(EXIT_RUN, "--profile", error.text);
   }
   for (uint32_t i = 0; i < r->info.outputs; ++i) {
@@ -438,25 +415,6 @@ static void report(const options *opts, run *r) {
   printf(opts->json ? "]}\n" : "");
 }
 
-/* Prints a line for each instruction that ran: the milliseconds and the number of all its runs, its name, and its places in the model. */
-static void print_profile(const run *r) {
-  for (uint32_t i = 0; i < r->info.instructions; ++i) {
-    const timing *item = &r->timings[i];
-    fl_place place;
-    if (item->runs == 0) {
-      continue;
-    }
-    fprintf(stderr, "%10.3f ms %6u x  %u %s", (double)item->total / 1e6, item->runs, i, item->name == NULL ? "move or jump" : item->name);
-    for (uint32_t p = 0; fl_program_place(&r->program, r->method.index, item->chain, item->instruction, p, &place); ++p) {
-      fprintf(stderr, "%s%s", p == 0 ? "  " : ", ", place.module);
-      if (place.file[0] != 0) {
-        fprintf(stderr, place.module[0] != 0 ? " (%s:%d)" : "%s:%d", place.file, (int)place.line);
-      }
-    }
-    fputc('\n', stderr);
-  }
-}
-
 static void release(run *r) {
   fl_method_destroy(&r->method);
   for (uint32_t i = 0; r->arrays != NULL && i < r->info.inputs; ++i) {
@@ -507,7 +465,7 @@ int main(int argc, char **argv) {
     }
   }
   if (code == 0 && opts.profile) {
-    print_profile(&r);
+    timing_print(&r.program, &r.method, r.timings, r.info.instructions);
   }
   release(&r);
   backend_options_free(&opts.backends);

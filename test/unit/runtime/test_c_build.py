@@ -98,7 +98,7 @@ def test_a_project_chooses_kernels_and_backends_by_variables(tmp_path: Path) -> 
     assert (tmp_path / "build" / "flambeau" / "backend_table.c").read_text().count("fl_backend_") == 0, "no backend was chosen"
 
 
-ELEMENTWISE = {"spans", "loops", "strided", "nest", "dtype"}
+ELEMENTWISE = {"spans", "loops", "operands", "divide", "strided", "nest", "dtype"}
 """The files that elementwise kernels share: their operands, and the loops over these."""
 
 
