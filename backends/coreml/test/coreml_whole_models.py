@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 from coremltools_judge import PYTHONS, read, run_package, unpacked, written
-from whole_models import WholeModel, campaign, case_of, distance, expected_of
+from model_campaign import WholeModel, campaign, case_of, distance, expected_of
 
 from flambeau import to_edge
 

@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from model_campaign import WholeModel, campaign
 from mps_schema import read_by_schema
-from whole_models import WholeModel, campaign
 
 from flambeau.backends.mps.decode import decode
 from flambeau.backends.mps.encode import encode

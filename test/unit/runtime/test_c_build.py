@@ -70,7 +70,7 @@ def test_the_best_level_of_the_processor_is_taken(tmp_path: Path) -> None:
     subprocess.run([CMAKE, "--build", tmp_path, "--target", "flambeau", "-j", "2"], check=True, capture_output=True)
     library = ctypes.CDLL(str(tmp_path / "libflambeau.so"))
     library.fl_kernels_of_level.restype = library.fl_builtin_kernels.restype = ctypes.c_void_p
-    level, tables, found = ctypes.c_char_p(), [], []
+    level, tables, found = ctypes.c_char_p(), list[int](), list[str]()
     while table := library.fl_kernels_of_level(len(tables), ctypes.byref(level)):
         tables.append(table)
         found.append((level.value or b"").decode())

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
+from torch_programs import seed
 
 from flambeau import EdgeCompileConfig, to_edge
 from flambeau.runtime import FlambeauError, Runtime
@@ -41,8 +42,8 @@ IMAGE = np.random.default_rng(3).standard_normal((1, 3, 48, 48), np.float32)
 
 @cache
 def program(target: str) -> bytes:
-    torch.manual_seed(0)
-    exported = torch.export.export(Layers().eval(), (torch.from_numpy(IMAGE),))
+    seed()
+    exported = torch.export.export(Layers().eval(), (torch.tensor(IMAGE),))
     return bytes(to_edge(exported, compile_config=EdgeCompileConfig(target=target)).to_executorch().buffer)
 
 
@@ -62,7 +63,7 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(target: str, threads: i
 def test_methods_side_by_side_share_the_threads_of_a_runtime() -> None:
     alone, runtime = results(Runtime.get(), "flambeau"), Runtime(threads=2)
     with ThreadPoolExecutor(3) as callers:
-        assert all(found == alone for found in callers.map(lambda _: results(runtime, "flambeau"), range(6)))
+        assert all(found == alone for found in callers.map(results, [runtime] * 6, ["flambeau"] * 6))
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1025, 1.5, "2", None])
