@@ -196,6 +196,9 @@ def compile_command(
     if options.external_constants and form != "pte":
         where = "beside a .mlir, all weights are in one .safetensors" if form == "mlir" else f"a .{form} file has its weights in it"
         raise OutputError(f"--external-constants is for a .pte: {where}")
+    end = options.to or ("edge" if whole is not None else STAGES[-1])
+    if end != STAGES[-1] and (unused := _of_planning(options)):
+        raise OutputError(f"{unused}: memory is planned on the way from exec to {STAGES[-1]}, and a .{form} ends at {end}")
     if options.weights not in WEIGHTS or (options.weights != WEIGHTS[0] and form != FOLDER_FORM):
         raise OutputError(f"--weights is {', '.join(WEIGHTS[:-1])} or {WEIGHTS[-1]}, and for --emit c; not {options.weights!r} for {form}")
     check_output(path, form, model, named=options.output is not None)
@@ -224,7 +227,7 @@ def compile_command(
     with working(console, f"compiling {model}") as status:
         watchers.append(PassProgress(status, f"compiling {model}"))
         compilation = Compilation(module, context, road, options.dump_dir, watchers, extra, source=model, strip_debug=options.strip_debug)
-        compilation.to(options.to or ("edge" if whole is not None else STAGES[-1]))
+        compilation.to(end)
         status.update(Text(f"writing {path}"))
         if whole is not None:
             write_files(path, compilation.emit_file(whole))
@@ -265,6 +268,12 @@ def compile_command(
         console.print(Text(f"{file}: {file.stat().st_size} bytes"))
     for note in notes:
         console.print(f"note: {note}")
+
+
+def _of_planning(options: CompileOptions) -> str | None:
+    """Returns an option that is given, and only the plan of memory reads."""
+    given = {"--planner": options.planner != CompileOptions.planner, "--memory": options.memory is not None, "--pin": bool(options.pins)}
+    return next((name for name, is_given in given.items() if is_given), None)
 
 
 def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:

@@ -51,6 +51,14 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "compile model.py:make -o w.ptd --external-constants w",
             "-o and --external-constants name the same file w.ptd: name two files",
         ),
+        (
+            "compile model.py:make --to edge --planner greedy",
+            "--planner: memory is planned on the way from exec to planned, and a .mlir ends at edge",
+        ),
+        (
+            "compile model.py:make -o x.onnx --memory a=1K",
+            "--memory: memory is planned on the way from exec to planned, and a .onnx ends at edge",
+        ),
         ("compile model.py:make -o x.pte --external-constants keep", "keep.ptd exists and is not a .ptd file"),
     ],
 )

@@ -49,7 +49,7 @@ typedef struct fl_emitted {
   {(void *)(data), (sizes), (strides), (order), (bounds), (bytes), (rank), (dtype), 1, 0}
 
 /* The initialiser of a fl_emitted. */
-#define FL_EMITTED(memory, bytes) {{NULL, 0, NULL, {0, 0}, 0, 0, NULL, NULL}, {0, 0}, (memory), (bytes), 0, FL_OK}
+#define FL_EMITTED(memory, bytes) {{NULL, 0, NULL, {0, 0}, 0, 0, NULL, NULL, NULL, NULL, 0}, {0, 0}, (memory), (bytes), 0, FL_OK}
 
 /* Runs instruction `at`, a kernel. `over` is the operand in whose memory a dynamic out lies; NULL: none. Returns `program->status`. */
 fl_status fl_emitted_call(fl_emitted *program, uint32_t at, fl_kernel_fn kernel, fl_value *const *args, size_t count, const fl_tensor *over);
