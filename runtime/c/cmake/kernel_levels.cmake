@@ -60,7 +60,7 @@ function(fl_add_levels)
     list(TRANSFORM needs REPLACE "(.+)" "__builtin_cpu_supports(\"\\1\")")
     list(JOIN needs " && " needs)
     # Better ones come first.
-    string(PREPEND choices "  if (${needs} && index-- == 0) {\n    *level = \"${level}\";\n    return fl_kernels_of_level_${number}();\n  }\n")
+    string(PREPEND choices "  if (${needs} && index-- == 0) {\n    *name = \"${level}\";\n    return fl_kernels_of_level_${number}();\n  }\n")
   endforeach()
   set(fl_level_table "${ARG_FOLDER}/kernel_levels.c")
   file(CONFIGURE OUTPUT "${fl_level_table}" CONTENT "/* Written by kernel_levels.cmake. */
@@ -69,14 +69,12 @@ function(fl_add_levels)
 ${declarations}const fl_kernel_table *fl_kernels_of_level_0(void);
 
 const fl_kernel_table *fl_kernels_of_level(uint32_t index, const char **level) {
-${choices}  *level = \"\";
+  const char *unread, **const name = level != NULL ? level : &unread;
+${choices}  *name = \"\";
   return index == 0 ? fl_kernels_of_level_0() : NULL;
 }
 
-const fl_kernel_table *fl_builtin_kernels(void) {
-  const char *level;
-  return fl_kernels_of_level(0, &level);
-}
+const fl_kernel_table *fl_builtin_kernels(void) { return fl_kernels_of_level(0, NULL); }
 " @ONLY)
   set(fl_level_parts "${parts}" PARENT_SCOPE)
   set(fl_level_table "${fl_level_table}" PARENT_SCOPE)

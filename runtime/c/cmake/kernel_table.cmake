@@ -106,7 +106,7 @@ function(fl_write_kernel_table)
                      "const fl_kernel_table *FL_BUILTIN_KERNELS(void) { return &table; }\n#else\n"
                      "const fl_kernel_table *fl_builtin_kernels(void) { return &table; }\n"
                      "const fl_kernel_table *fl_kernels_of_level(uint32_t index, const char **level) {\n"
-                     "  *level = \"\";\n  return index == 0 ? &table : NULL;\n}\n#endif\n")
+                     "  if (level != NULL) {\n    *level = \"\";\n  }\n  return index == 0 ? &table : NULL;\n}\n#endif\n")
   file(CONFIGURE OUTPUT "${ARG_OUTPUT}" CONTENT "${text}" @ONLY)
   set(fl_chosen_count "${count}" PARENT_SCOPE)
 endfunction()

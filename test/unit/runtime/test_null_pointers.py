@@ -15,7 +15,7 @@ from runtime_programs import stock
 
 from flambeau.runtime.binding.library import CError, CMemory, CRequirements, CValue, find_library, include_folder
 
-OPTIONAL = {"error", "registry", "hook", "user"}
+OPTIONAL = {"error", "registry", "hook", "user", "threads", "level"}
 """Parameters that may be NULL by what the headers say of them; an index or a number is no pointer."""
 ROOM = 1 << 16
 
