@@ -1,8 +1,13 @@
 """What every test has: conftest.py of each folder of tests takes these."""
 
+import random
+import sys
 import tempfile
 from collections.abc import Generator
+from typing import Any, cast
+from zlib import crc32
 
+import numpy as np
 import pytest
 from memory import free_memory
 
@@ -22,6 +27,16 @@ def no_forced_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compared is text without colours, whatever the terminal of whoever runs the tests is told."""
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def random_numbers_of_one_test(request: pytest.FixtureRequest) -> None:
+    """What a test draws is the same in every run, alone or after any other tests: its name is the seed."""
+    seed = crc32(request.node.nodeid.encode())
+    random.seed(seed)
+    np.random.seed(seed)
+    if "torch" in sys.modules:
+        cast(Any, sys.modules["torch"]).manual_seed(seed)
 
 
 @pytest.fixture(scope="module", autouse=True)
