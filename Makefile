@@ -176,9 +176,10 @@ bench-opt: $(RUNTIME) ## flambeau-opt beside xdsl-opt; and whether every pass is
 findings: ## what outside tools do that surprises, shown without Flambeau; installs them, some of them large, in a temporary folder
 	$(PYTHON) findings/run.py
 
-docs: $(RUNTIME) ## write the generated pages, and the chart of the README
+docs: $(RUNTIME) ## write the generated pages, and those from recorded figures
 	$(BIN)/python -m flambeau.tools.reference.pages
 	$(BIN)/python benchmarks/latency_chart.py
+	$(BIN)/python benchmarks/shares/page.py
 
 site: $(RUNTIME) ## build the site of docs/ into build/site
 	@# With --quiet, mkdocs does not count warnings, and a broken link would pass.

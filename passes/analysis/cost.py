@@ -131,7 +131,8 @@ def untouched(op: Computation) -> int:
 
 
 def _only_moves(op: Computation) -> bool:
-    return op.moves or op.looks_up
+    # A reduction, which may keep dimensions, looks at the elements that it does not give.
+    return (op.moves and all(argument.name != "keepdim" for argument in op.schema.arguments)) or op.looks_up
 
 
 def _size(value: SSAValue) -> int:
