@@ -213,7 +213,8 @@ static int64_t walk_offset(const walk *w, const fl_tensor *self) {
   return offset;
 }
 
-static int walk_next(walk *w) {
+/* Moves to the next position of the index shape without its last `inner` dimensions, which a mask does not have. */
+static int walk_next(walk *w, uint8_t inner) {
   if (w->x->mask != NULL) {
     if (++w->done == w->x->index_sizes[0]) {
       return 0;
@@ -224,7 +225,7 @@ static int walk_next(walk *w) {
     /* A single true element is broadcast to many indices. */
     return w->x->truths == 1 || (fl_view_next(&w->mask, 0, w->position, &w->mask_at) && find_true(w));
   }
-  for (int d = (int)w->x->index_rank - 1; d >= 0; --d) {
+  for (int d = (int)w->x->index_rank - 1 - (int)inner; d >= 0; --d) {
     const int end = ++w->position[d] == (size_t)w->x->index_sizes[d];
     for (uint8_t k = 0; k < w->x->number; ++k) {
       w->at[k] += w->x->indexers[k].strides[d] * (end ? 1 - w->x->index_sizes[d] : 1);
@@ -291,7 +292,7 @@ fl_status fl_index_out(fl_context *context, fl_value *const *args, size_t count)
     own->other.data = (char *)self->data + walk_offset(&own->w, self);
     fl_view_copy(&own->part, &own->other);
     fl_view_next(&own->outer, 0, position, &at);
-  } while (walk_next(&own->w));
+  } while (walk_next(&own->w, 0));
   return FL_OK;
 }
 
@@ -339,6 +340,60 @@ static fl_status add_to(fl_context *context, const fl_view *part, const fl_view 
   return fl_map_run(context, result, in, 2, &map);
 }
 
+/* The most elements behind one index that are taken one after another. */
+#define FEW 8
+
+/* Returns the bytes from the start of self that the element of indexer `k` which lies `distance` bytes further selects. */
+static inline int64_t offset_of(const walk *w, uint8_t k, int64_t distance) {
+  const indexer *const one = &w->x->indexers[k];
+  const int64_t at = fl_index_at(w->at[k] + distance, one->dtype);
+  return (at < 0 ? at + one->size : at) * one->step;
+}
+
+/* Adds floats to the elements of a row of indices, the last dimension of their shape, one element for each; or stores elements of 4 bytes. */
+static void put_row(const walk *w, char *target, const char *values, int64_t stride, int accumulate) {
+  const uint8_t last = (uint8_t)(w->x->index_rank - 1);
+  uint8_t moving[FL_MAX_RANK], count = 0;
+  for (uint8_t k = 0; k < w->x->number; ++k) {
+    if (w->x->indexers[k].strides[last] == 0) {
+      target += offset_of(w, k, 0);
+    } else {
+      moving[count++] = k;
+    }
+  }
+  for (int64_t i = 0; i < w->x->index_sizes[last]; ++i) {
+    char *to = target;
+    for (uint8_t m = 0; m < count; ++m) {
+      to += offset_of(w, moving[m], i * w->x->indexers[moving[m]].strides[last]);
+    }
+    if (!accumulate) {
+      memcpy(to, values + i * stride, sizeof(float));
+      continue;
+    }
+    float value, sum;
+    memcpy(&value, values + i * stride, sizeof value);
+    memcpy(&sum, to, sizeof sum);
+    sum += value;
+    memcpy(to, &sum, sizeof sum);
+  }
+}
+
+/* Does the same for all rows, and for each of the few elements behind an index after another. */
+static __attribute__((noinline)) void put_rows(work *own, const indexing *x, char *target, int accumulate) {
+  uint32_t here[FL_MAX_DIMS] = {0}, there[FL_MAX_DIMS] = {0};
+  char *values = own->part.data, *rest = target;
+  do {
+    uint32_t position[FL_MAX_DIMS] = {0};
+    char *at = values;
+    (void)walk_start(&own->w, x);
+    do {
+      put_row(&own->w, rest, at, own->outer.strides[x->index_rank - 1], accumulate);
+      fl_view_next(&own->outer, 1, position, &at);
+    } while (walk_next(&own->w, 1));
+    fl_view_next(&own->part, 0, here, &values);
+  } while (fl_view_next(&x->rest, 0, there, &rest));
+}
+
 /* Stores the values in target[indices], or adds them if `accumulate`. The target already holds self. */
 static fl_status put(fl_context *context, fl_tensor *target, const indexing *x, const fl_tensor *values, int accumulate) {
   FL_TAKE(work, own, 1);
@@ -358,6 +413,11 @@ static fl_status put(fl_context *context, fl_tensor *target, const indexing *x, 
     return FL_OK;
   }
   split_view(x, from, &own->part, &own->outer);
+  if (x->mask == NULL && x->index_rank > 0 && fl_view_numel(&x->rest) <= FEW &&
+      (accumulate ? fl_is(target->dtype, FL_FLOAT32) : from->element == sizeof(float))) {
+    put_rows(own, x, target->data, accumulate);
+    return FL_OK;
+  }
   own->other = x->rest;
   char *at = own->part.data;
   do {
@@ -369,7 +429,7 @@ static fl_status put(fl_context *context, fl_tensor *target, const indexing *x, 
       fl_view_copy(&own->other, &own->part);
     }
     fl_view_next(&own->outer, 0, position, &at);
-  } while (walk_next(&own->w));
+  } while (walk_next(&own->w, 0));
   return FL_OK;
 }
 

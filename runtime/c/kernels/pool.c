@@ -72,6 +72,14 @@ static fl_status output_size(fl_context *context, const image *in, int ceil_mode
   return FL_OK;
 }
 
+/* Returns the column from which FL_LANES windows lie in the image with their whole width: `x`, or one before it where x is among the last of
+ * them; -1 if x is among none. */
+static int64_t lanes_from(const image *in, const window *w, int64_t x) {
+  const int64_t room = in->size[1] + w->padding[1] - (w->kernel[1] - 1) * w->dilation[1] - 1, ends = room >= 0 ? room / w->stride[1] + 1 : 0;
+  const int64_t end = ends < w->out[1] ? ends : w->out[1], first = (w->padding[1] + w->stride[1] - 1) / w->stride[1];
+  return x < first || x >= end || end - first < FL_LANES ? -1 : x < end - FL_LANES ? x : end - FL_LANES;
+}
+
 /* The channels whose sums are formed beside each other, which hides the latency of additions. */
 #define CHAINS 8
 
@@ -131,20 +139,40 @@ static void average(const image *in, const image *out, size_t n, size_t y, size_
   }
 }
 
+/* The most elements of a window whose sum is precise enough in floats. */
+#define LARGEST_WINDOW 64
+
 /* Averages of windows, a row of the result in each piece. */
 typedef struct averages {
   image in, out;
   window w;
   int64_t divisor; /* 0: the number of elements */
   int counts_padding;
+  int is_by_lanes; /* of floats whose rows are contiguous, and small windows */
 } averages;
+
+/* Writes the averages of FL_LANES windows of one shape and of whole width, beside each other in rows of floats, of each channel of image n. */
+static void average_lanes(const averages *a, size_t n, size_t y, size_t x, int64_t y0, int64_t y1, int64_t x0, int64_t divisor) {
+  const image *const in = &a->in, *const out = &a->out;
+  for (size_t c = 0; c < in->channels; ++c) {
+    const float *const from = (const float *)in->tensor->data + n * in->batch_stride + c * in->channel_stride;
+    fl_vec sum = fl_zero();
+    for (int64_t i = y0; i < y1; ++i) {
+      for (int64_t j = x0; j < x0 + a->w.kernel[1]; ++j) {
+        sum += fl_load_apart(from + (size_t)i * in->stride[0] + (size_t)j, (size_t)a->w.stride[1]);
+      }
+    }
+    fl_store((float *)out->tensor->data + n * out->batch_stride + c * out->channel_stride + y * out->stride[0] + x, sum / fl_set((float)divisor));
+  }
+}
 
 static void run_averages(const void *work, size_t piece, void *scratch) {
   const averages *const a = work;
   const window *const w = &a->w;
   const int64_t y = (int64_t)(piece % (size_t)w->out[0]);
   (void)scratch;
-  for (int64_t x = 0; x < w->out[1]; ++x) {
+  for (int64_t at = 0, next; at < w->out[1]; at = next) {
+    const int64_t lanes = a->is_by_lanes ? lanes_from(&a->in, w, at) : -1, x = lanes < 0 ? at : lanes;
     int64_t from[2] = {y * w->stride[0] - w->padding[0], x * w->stride[1] - w->padding[1]}, to[2], size = 1, inside = 1;
     for (int i = 0; i < 2; ++i) {
       to[i] = from[i] + w->kernel[i] < a->in.size[i] + w->padding[i] ? from[i] + w->kernel[i] : a->in.size[i] + w->padding[i];
@@ -154,7 +182,12 @@ static void run_averages(const void *work, size_t piece, void *scratch) {
       inside *= to[i] > from[i] ? to[i] - from[i] : 0;
     }
     const int64_t by = a->divisor != 0 ? a->divisor : a->counts_padding ? size : inside;
-    average(&a->in, &a->out, piece / (size_t)w->out[0], (size_t)y, (size_t)x, from[0], to[0], from[1], to[1], inside > 0 ? by : 1);
+    next = x + (lanes < 0 ? 1 : FL_LANES);
+    if (lanes < 0) {
+      average(&a->in, &a->out, piece / (size_t)w->out[0], (size_t)y, (size_t)x, from[0], to[0], from[1], to[1], inside > 0 ? by : 1);
+    } else {
+      average_lanes(a, piece / (size_t)w->out[0], (size_t)y, (size_t)x, from[0], to[0], from[1], inside > 0 ? by : 1);
+    }
   }
 }
 
@@ -177,7 +210,9 @@ fl_status fl_avg_pool2d_out(fl_context *context, fl_value *const *args, size_t c
   FL_TRY(output_size(context, &in, ceil_mode != 0, &w));
   FL_TRY(resize_like(context, out_tensor, input, w.out[0], w.out[1]));
   (void)image_of(out_tensor, &out);
-  const averages work = {in, out, w, divisor, count_padding != 0};
+  const int is_by_lanes = fl_is(input->dtype, FL_FLOAT32) && in.stride[1] == 1 && out.stride[1] == 1 && in.channel_stride != 1 &&
+                          w.kernel[0] * w.kernel[1] <= LARGEST_WINDOW && w.stride[1] <= LARGEST_WINDOW;
+  const averages work = {in, out, w, divisor, count_padding != 0, is_by_lanes};
   fl_divide(context, in.batch * (size_t)w.out[0], fl_numel(out_tensor) * (size_t)(w.kernel[0] * w.kernel[1]), run_averages, &work);
   return FL_OK;
 }
@@ -229,6 +264,7 @@ static void range_of(const image *in, const window *w, int axis, int64_t at, ran
 /* Stores the offset of a window's largest element (or last NaN), and its index within the plane, and returns 1; returns 0 when the window, through
  * dilation, has no element in the image. */
 static int maximum(const image *in, size_t start, const range *r, size_t *offset, int64_t *index) {
+  const float *const floats = fl_is(in->tensor->dtype, FL_FLOAT32) ? in->tensor->data : NULL;
   const int real = fl_is_float(in->tensor->dtype);
   double best = 0;
   int64_t best_integer = 0;
@@ -236,7 +272,7 @@ static int maximum(const image *in, size_t start, const range *r, size_t *offset
   for (int64_t i = r->first[0]; i < r->end[0]; i += r->step[0]) {
     for (int64_t j = r->first[1]; j < r->end[1]; j += r->step[1]) {
       const size_t at = start + (size_t)i * in->stride[0] + (size_t)j * in->stride[1];
-      const double v = real ? fl_read_real(in->tensor->dtype, in->tensor->data, at) : 0.0;
+      const double v = floats ? (double)floats[at] : real ? fl_read_real(in->tensor->dtype, in->tensor->data, at) : 0.0;
       const int64_t v_integer = real ? 0 : (int64_t)fl_read_integer(in->tensor->dtype, in->tensor->data, at);
       if (!found || v > best || v != v || v_integer > best_integer) {
         found = 1;
@@ -365,17 +401,17 @@ static void maximum_of_plane(const image *in, const image *out, const image *pla
   range r;
   for (int64_t y = 0; y < w->out[0]; ++y) {
     range_of(in, w, 0, y, &r);
-    for (int64_t x = 0; x < w->out[1];) {
-      const int64_t first = x * w->stride[1] - w->padding[1], reach = (FL_LANES - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1];
+    for (int64_t next = 0; next < w->out[1];) {
+      const int64_t lanes = is_small && r.first[0] < r.end[0] ? lanes_from(in, w, next) : -1, x = lanes < 0 ? next : lanes;
       const size_t at = to + (size_t)y * out->stride[0] + (size_t)x;
       int64_t *const index = index_at(places, place + (size_t)y * places->stride[0] + (size_t)x * places->stride[1]);
       range_of(in, w, 1, x, &r);
-      if (is_small && first >= 0 && first + reach < in->size[1] && r.first[0] < r.end[0] && x + FL_LANES <= w->out[1]) {
-        maximum_of_lanes(in, start, &r, (size_t)w->stride[1], (int32_t)w->stride[1], (float *)out->tensor->data + at, index, places->stride[1]);
-        x += FL_LANES;
-      } else {
+      if (lanes < 0) {
         maximum_of_window(in, out, &r, start, at, index);
-        ++x;
+        next = x + 1;
+      } else {
+        maximum_of_lanes(in, start, &r, (size_t)w->stride[1], (int32_t)w->stride[1], (float *)out->tensor->data + at, index, places->stride[1]);
+        next = x + FL_LANES;
       }
     }
   }

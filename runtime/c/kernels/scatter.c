@@ -138,6 +138,11 @@ static void write_number(char *at, number x, fl_compute type, int8_t dtype) {
   }                                                                              \
   static void name(size_t n, const fl_indexed_row *row) {                        \
     const int8_t dtype = row->dtype;                                             \
+    if (fl_is(dtype, FL_FLOAT32)) {                                              \
+      float x, y;                                                                \
+      FL_VISIT_ROW((memcpy(&x, indexed, sizeof x), memcpy(&y, aligned, sizeof y), x = (real_expression), memcpy(indexed, &x, sizeof x))) \
+      return;                                                                    \
+    }                                                                            \
     const fl_compute type = fl_compute_of(dtype);                                \
     FL_VISIT_ROW(write_number(                                                   \
         indexed, name##_numbers(read_number(indexed, type, dtype), read_number(aligned, type, dtype), type), type, dtype)) \
