@@ -229,7 +229,7 @@ class GraphWriter:
         outputs = [ends.get(result) or self._name_like(self._result_name(op)) for result in op.results]
         self.names.update(zip(op.results, outputs, strict=True))
         path = next(iter(module_paths(op.location)), "")
-        name = _unused(f"{path}/{op.schema.name}", self.node_names)
+        name = _unused(f"{path}/{op.schema.name}" if path else op.schema.name, self.node_names)
         self.nodes.append(NODE.record(input=inputs, output=outputs, name=name, op_type=op.schema.name, attribute=attributes))
 
     def _result_name(self, op: Operation) -> str:

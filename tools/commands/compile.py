@@ -197,8 +197,7 @@ def compile_command(
         where = "beside a .mlir, all weights are in one .safetensors" if form == "mlir" else f"a .{form} file has its weights in it"
         raise OutputError(f"--external-constants is for a .pte: {where}")
     end = options.to or ("edge" if whole is not None else STAGES[-1])
-    if end != STAGES[-1] and (unused := _of_planning(options)):
-        raise OutputError(f"{unused}: memory is planned on the way from exec to {STAGES[-1]}, and a .{form} ends at {end}")
+    _check_all_read(options, form, end, is_file=whole is not None)
     if options.weights not in WEIGHTS or (options.weights != WEIGHTS[0] and form != FOLDER_FORM):
         raise OutputError(f"--weights is {', '.join(WEIGHTS[:-1])} or {WEIGHTS[-1]}, and for --emit c; not {options.weights!r} for {form}")
     check_output(path, form, model, named=options.output is not None)
@@ -270,10 +269,23 @@ def compile_command(
         console.print(f"note: {note}")
 
 
-def _of_planning(options: CompileOptions) -> str | None:
-    """Returns an option that is given, and only the plan of memory reads."""
-    given = {"--planner": options.planner != CompileOptions.planner, "--memory": options.memory is not None, "--pin": bool(options.pins)}
-    return next((name for name, is_given in given.items() if is_given), None)
+def _check_all_read(options: CompileOptions, form: str, end: str, *, is_file: bool) -> None:
+    """Raises OutputError for an option that is given, and that nothing reads on the way to the stage at which a form ends."""
+    if is_file and options.target != CompileOptions.target:
+        raise OutputError(f"--target {options.target}: what reads a .{form} runs all of it, and a target is for what no backend takes")
+    planned, edge = f"memory is planned on the way from exec to {STAGES[-1]}", "it is read on the way from core to edge"
+    given = {
+        "--bound": (options.bounds, "core", "it is read on the way from aten to core"),
+        "--target": (options.target != CompileOptions.target, "edge", edge),
+        "--backend": (options.backends, "edge", edge),
+        **{f"--passes {item}": (True, item.partition(":")[0], "they run at that stage") for item in options.passes or ()},
+        "--planner": (options.planner != CompileOptions.planner, STAGES[-1], planned),
+        "--memory": (options.memory is not None, STAGES[-1], planned),
+        "--pin": (options.pins, STAGES[-1], planned),
+    }
+    for name, (is_given, stage, why) in given.items():
+        if is_given and stage in STAGES[STAGES.index(end) + 1 :]:
+            raise OutputError(f"{name}: {why}, and a .{form} ends at {end}")
 
 
 def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:

@@ -65,7 +65,7 @@ class Compilation:
     external: ExternalConstants | None = None
     """The collector of constants that are written beside the .pte; None keeps all constants in the .pte."""
     strip_debug: bool = False
-    """Whether the .pte omits the location in the model of each instruction."""
+    """Whether the .pte or the file of a backend omits the location in the model of each instruction."""
     by_method: Mapping[str, PipelineOptions] = field(default_factory=dict[str, PipelineOptions])
     """The options of each method from `exec` on, where methods have their own; empty if all have `options`."""
     otherwise: str = "aten"
@@ -163,7 +163,7 @@ class Compilation:
         constants = ModuleConstants(self.context, self.module)
         methods = take_methods(self.module, partitioner, Vetoes(self.options.no_delegate))
         convert_methods(methods, constants, partitioner)
-        self._run(Pipeline.parse("cse"))
+        self._run(Pipeline.parse("cse,strip-debuginfo" if self.strip_debug else "cse"))
         data = file.encode(methods, constants, partitioner.options)
         count = sum(len(method.partition.body.block.ops) for method in methods)
         self.records.append(StageRecord(file.suffix, count, time.perf_counter() - start))

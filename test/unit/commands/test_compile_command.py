@@ -15,6 +15,7 @@ from safetensors.numpy import save
 
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
+from flambeau.passes.delegation.interface import file_backends
 from flambeau.passes.manager import Pipeline
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.support.files import replacing
@@ -53,6 +54,14 @@ class Scaled(torch.nn.Module):
 def make():
     return Scaled(), (torch.full((2, 3), -1.0),)
 """
+NAMED = """
+from collections import OrderedDict
+
+import torch
+
+def make():
+    return torch.nn.Sequential(OrderedDict(before=torch.nn.ReLU(), behind=torch.nn.Sigmoid())), (torch.ones(4),)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +84,18 @@ def test_strip_debug_leaves_the_lines_of_the_model_out(folder: Path) -> None:
     assert compiled("model:make", "-o", "with.mlir") == compiled("model:make", "-o", "without.mlir", "--strip-debug") == 0
     assert "model.py" in (folder / "with.mlir").read_text()
     assert "model.py" not in (folder / "without.mlir").read_text()
+
+
+@pytest.mark.parametrize("form", file_backends())
+def test_strip_debug_leaves_the_modules_out_of_files_of_backends(form: str, folder: Path) -> None:
+    (folder / "named.py").write_text(NAMED)
+    assert compiled("named:make", "-o", f"with.{form}") == compiled("named:make", "-o", f"without.{form}", "--strip-debug") == 0
+    assert b"before" in _bytes_of(folder / f"with.{form}")
+    assert b"before" not in _bytes_of(folder / f"without.{form}")
+
+
+def _bytes_of(path: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()) if path.is_dir() else path.read_bytes()
 
 
 def form_of(path: Path) -> str:

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from flambeau import BundledProgram, ExecutorchBackendConfig, MethodTestCase, MethodTestSuite, to_edge
+from flambeau.passes.delegation.interface import file_backends
 from flambeau.tools.main import main
 
 MODEL = """
@@ -59,6 +60,26 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "compile model.py:make -o x.onnx --memory a=1K",
             "--memory: memory is planned on the way from exec to planned, and a .onnx ends at edge",
         ),
+        *(
+            (
+                f"compile model.py:make -o x.{form} --target flambeau",
+                f"--target flambeau: what reads a .{form} runs all of it, and a target is for what no backend takes",
+            )
+            for form in file_backends()
+        ),
+        *(
+            (
+                f"compile model.py:make --to {end} {option}",
+                f"{option.partition(' ')[0]}: it is read on the way from {before} to {stage}, and",
+            )
+            for end, before, stage, option in (
+                ("aten", "aten", "core", "--bound s=3"),
+                ("core", "core", "edge", "--target flambeau"),
+                ("core", "core", "edge", "--backend xnnpack --explain-partitions"),
+            )
+        ),
+        ("compile model.py:make -o x.onnx --passes exec:cse", "--passes exec:cse: they run at that stage, and a .onnx ends at edge"),
+        ("compile model.py:make --to core --passes edge:cse", "--passes edge:cse: they run at that stage, and a .mlir ends at core"),
         ("compile model.py:make -o x.pte --external-constants keep", "keep.ptd exists and is not a .ptd file"),
     ],
 )
