@@ -16,8 +16,8 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.tensor_types import ElementType, element_of, ui8
-from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
+from flambeau.dialects.ir.tensor_types import ElementType, dtype_of, element_of, ui8
+from flambeau.dialects.quantized_decomposed.quantize import RANGES, DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Check, Limit, OperatorTable, Rule
@@ -128,6 +128,14 @@ def test_activations_are_of_the_types_that_the_table_takes(storage: ElementType)
         for op in graph.module.walk():
             if isinstance(op, QuantizePerTensorOp):
                 assert element_of(op.result) == storage
+
+
+@pytest.mark.parametrize("storage", RANGES, ids=str)
+def test_every_type_of_activations_between_integers_is_drawn_or_of_32_bits(storage: ElementType):
+    table = OperatorTable({}, Limit(dtypes=(f32,)), integers={"relu": Rule()}, activations=(storage,))
+    assert storages_of(table) == ([] if dtype_of(storage).size == 4 else [storage])
+    for graph in drawn(table, 6) if storages_of(table) else ():
+        assert {element_of(op.result) for op in graph.module.walk() if isinstance(op, QuantizePerTensorOp)} <= {storage}
 
 
 def test_integers_are_drawn_as_the_quantizer_of_the_table_writes_them():

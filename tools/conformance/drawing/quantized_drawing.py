@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import UnitAttr, i8, i16
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from flambeau.dialects.ir.tensor_types import dtype_of, f32, same_shape, shape_of, tensor, ui8
+from flambeau.dialects.ir.tensor_types import dtype_of, f32, same_shape, shape_of, tensor, ui8, ui16
 from flambeau.dialects.quantized_decomposed.quantize import RANGES, DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import OperatorTable, first_reason
@@ -76,12 +76,12 @@ def _least_scale(element: Attribute) -> float:
 
 
 def storages_of(table: OperatorTable) -> list[Attribute]:
-    """Returns the element types that a table takes for quantized numbers, of int8, uint8, and between integers int16.
+    """Returns the element types that a table takes for quantized numbers, of int8, uint8, and between integers those of 16 bits.
 
     There are none if it lacks one of the conversions.
     """
     if table.integers:
-        return [element for element in (i8, ui8, i16) if element in table.activations]
+        return [element for element in (i8, ui8, i16, ui16) if element in table.activations]
     rules = [table.rule(kind) for kind in (QuantizePerTensorOp, DequantizePerTensorOp)]
     found: list[Attribute] = []
     for element in (i8, ui8):
