@@ -7,8 +7,9 @@
 A campaign, outside of the tests, which have small models; `make vendor-tools` installs ONNX Runtime, and the package onnx, which checks
 each file in full and infers its types and shapes. It prints, for each model, the operators of the file, and how far its results, and those
 of the delegates, are from PyTorch's: in floats in units of the largest number, in `--int8` in steps, of which results have 255, or in what
-half a step of the inputs changes, if that is more. A model with states is called several times. The exit status is 1 if a distance is above
-1e-5, or above one step.
+half a step of the inputs changes, if that is more. There, each quantization of the file is also compared alone, from PyTorch's integers
+before it on: a network multiplies by its depth what one step at a tie makes. A model with states is called several times. The exit status
+is 1 if a distance is above 1e-5, or above one step.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import torch
 from device_models import CAMPAIGN
 from language_model import Sizes, export_methods, make_model
 from onnx_judge import onnxruntime
+from onnx_quantizations import compare_alone
 from torch_programs import seed
 from vendor_tools import installed
 
@@ -100,7 +102,11 @@ def judged(name: str, is_int8: bool, python: str) -> tuple[str, float]:
     nodes = len(read(memoryview(data), name).graph.node)
     words = "steps" if is_int8 else "of the largest"
     said = f"{nodes} operators, {len(data):,} bytes, {len(method.metadata.backend_names)} backends; file {distances[0]:.1e}"
-    return f"{said}, delegates {distances[1]:.1e} {words}", max(distances)
+    said = f"{said}, delegates {distances[1]:.1e} {words}"
+    if not is_int8 or states:
+        return said, max(distances)
+    alone = compare_alone(data, program, calls[0], onnxruntime(python, 0))
+    return f"{said}; {alone}", max(*distances, alone.steps)
 
 
 def main() -> int:
