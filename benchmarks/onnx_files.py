@@ -6,8 +6,9 @@
 
 Both make a file of the same exported program, and both files pass onnx.checker's full check. Each runs in a process of its own, on one
 thread; several pairs of processes, as where memory lies changes speed too. In a round, slices of many calls take turns as ours, theirs,
-theirs, ours, or the other way round; a slice counts by its fastest call. Ratios are Flambeau's number divided by PyTorch's; that of
-latencies is the median of the rounds, with their quartiles. The ratio of a file to itself (`--same`) says how much of this is chance.
+theirs, ours, or the other way round; a slice counts by its fastest call, in CPU time, which is the latency of one thread that nothing
+else interrupts. Ratios are Flambeau's number divided by PyTorch's; that of latencies is the median of the rounds, with their quartiles.
+The ratio of a file to itself (`--same`) says how much of this is chance.
 """
 
 from __future__ import annotations
@@ -85,9 +86,9 @@ for line in sys.stdin:
     count, times = int(line), []
     session.run(None, given)
     for _ in range(count):
-        start = time.perf_counter()
+        start = time.process_time()
         session.run(None, given)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     print(min(times), flush=True)
 """
 """A program that runs a file so many times as a line of its input says, and says how long the fastest call took."""
