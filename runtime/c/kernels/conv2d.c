@@ -4,6 +4,8 @@
 #include "depthwise.h"
 #include "loops.h"
 #include "optional.h"
+#include "padded.h"
+#include "winograd.h"
 
 int fl_conv_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, int64_t *out) {
   const int64_t limit = INT32_MAX;
@@ -63,7 +65,8 @@ static size_t size_of(const fl_conv2d *c, const cut *t) {
   return pointers > SIZE_MAX / 2 - band ? SIZE_MAX / 2 : pointers + band;
 }
 
-size_t fl_conv2d_scratch_size(const fl_conv2d *c, int bound) {
+/* The bytes that blocks take. */
+static size_t size_of_blocks(const fl_conv2d *c, int bound) {
   if (c->batch == 0 || c->out_height == 0 || c->out_width == 0 || fl_conv2d_is_product(c)) {
     return 0;
   }
@@ -77,27 +80,12 @@ size_t fl_conv2d_scratch_size(const fl_conv2d *c, int bound) {
   return most;
 }
 
-/* Copies rows x columns pixels of image `input` from (row, column) on, which may be outside; pixels outside of the image are zeros. */
-static void copy_padded(const fl_conv2d *c, const float *input, int64_t row, int64_t column, size_t rows, size_t columns, float *to) {
-  const int64_t width = (int64_t)c->width, wanted = (int64_t)columns;
-  const int64_t left = column >= 0 ? 0 : column < -wanted ? wanted : -column;
-  const int64_t end = width - column;
-  const int64_t right = end < left ? left : end > wanted ? wanted : end;
-  const size_t pixel = c->channels;
-  for (size_t i = 0; i < rows; ++i, to += columns * pixel) {
-    const int64_t from = row + (int64_t)i;
-    if (from < 0 || from >= (int64_t)c->height) {
-      memset(to, 0, columns * pixel * sizeof(float));
-      continue;
-    }
-    memset(to, 0, (size_t)left * pixel * sizeof(float));
-    if (right > left) {
-      memcpy(to + (size_t)left * pixel, input + ((size_t)from * c->width + (size_t)(column + left)) * pixel,
-             (size_t)(right - left) * pixel * sizeof(float));
-    }
-    memset(to + (size_t)right * pixel, 0, (size_t)(wanted - right) * pixel * sizeof(float));
-  }
+size_t fl_conv2d_scratch_size(const fl_conv2d *c, int bound) {
+  const size_t tiles = fl_winograd_scratch(c, bound), blocks = size_of_blocks(c, bound);
+  return tiles > blocks ? tiles : blocks;
 }
+
+size_t fl_conv2d_least_scratch(const fl_conv2d *c) { return size_of_blocks(c, 0); }
 
 /* A convolution in blocks of its result, and pieces of the channels of each. */
 typedef struct blocks {
@@ -123,8 +111,8 @@ static void run_block(const void *work, size_t piece, void *scratch) {
   size_t line = c->width * c->channels;
   if (t->padded) {
     const size_t in_rows = (rows - 1) * c->stride_height + (c->kernel_height - 1) * c->dilation_height + 1;
-    copy_padded(c, image, (int64_t)(y * c->stride_height) - (int64_t)c->padding_height,
-                (int64_t)(x * c->stride_width) - (int64_t)c->padding_width, in_rows, t->in_columns, band);
+    fl_copy_padded(c, image, (int64_t)(y * c->stride_height) - (int64_t)c->padding_height,
+                   (int64_t)(x * c->stride_width) - (int64_t)c->padding_width, in_rows, t->in_columns, band);
     from = band;
     line = t->in_columns * c->channels;
   }
@@ -150,6 +138,11 @@ void fl_conv2d_run(const fl_context *context, const fl_conv2d *c) {
   if (fl_conv2d_is_product(c)) {
     const fl_gemm g = {c->out_channels, 1, c->channels, c->weight, c->bias, c->activation, 0, NULL};
     fl_gemm_dense(context, &g, c->input, c->channels, c->batch * pixels, c->out, c->out_channels, c->addend, c->out_channels);
+    return;
+  }
+  const size_t tiles = fl_winograd_scratch(c, 0);
+  if (tiles > 0 && context->scratch_size >= tiles) {
+    fl_winograd_run(context, c);
     return;
   }
   blocks b = {.c = c, .cut = cut_of(c)};
@@ -254,7 +247,7 @@ fl_status fl_packed_conv2d_out(fl_context *context, fl_value *const *args, size_
   c.out = out->data;
   c.activation = activation;
   if (groups == 1) {
-    FL_CHECK(context, context->scratch_size >= fl_conv2d_scratch_size(&c, 0), "the kernel was given too little scratch memory");
+    FL_CHECK(context, context->scratch_size >= fl_conv2d_least_scratch(&c), "the kernel was given too little scratch memory");
     fl_conv2d_run(context, &c);
   } else {
     fl_conv2d_depthwise(context, &c);

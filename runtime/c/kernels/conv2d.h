@@ -5,10 +5,13 @@
 #include "conv2d_operands.h"
 #include "loops.h"
 
-/* Returns the bytes of scratch memory that fl_conv2d_run needs for these sizes, or with `bound` for these and all smaller images and batches;
+/* Returns the bytes of scratch memory that fl_conv2d_run asks for, for these sizes, or with `bound` for these and all smaller images and batches;
  * SIZE_MAX / 2 when they are too many. Depthwise convolution needs none. */
 size_t fl_conv2d_scratch_size(const fl_conv2d *conv, int bound);
-/* Computes a convolution of one group; the scratch memory of `context` has the bytes of fl_conv2d_scratch_size. */
+/* Returns the bytes without which fl_conv2d_run cannot do. It is faster with those of fl_conv2d_scratch_size, but a program may have been given what
+ * the kernels of another processor need. */
+size_t fl_conv2d_least_scratch(const fl_conv2d *conv);
+/* Computes a convolution of one group. */
 void fl_conv2d_run(const fl_context *context, const fl_conv2d *conv);
 
 /* Stores the output size along one dimension and returns 1; returns 0 for invalid parameters, or when the kernel does not fit into the input. */

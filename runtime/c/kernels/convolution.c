@@ -186,12 +186,13 @@ static size_t taps_of(const fl_convolution *p) { return p->kernel[1] * p->kernel
 /* Returns the floats of a packed depthwise weight for one tap, which are whole cache lines. */
 static size_t packed_channels(const fl_convolution *p) { return (p->in_channels + 15) / 16 * 16; }
 
-/* Returns the bytes of scratch memory for these sizes, or with `bound` for these and all smaller images. */
-static __attribute__((noinline)) size_t scratch_of(const fl_convolution *p, way chosen, int bound) {
+/* Returns the bytes of scratch memory for these sizes, or with `bound` for these and all smaller images; with `least`, those that must be there. */
+static __attribute__((noinline)) size_t scratch_of(const fl_convolution *p, way chosen, int bound, int least) {
   const fl_conv2d c = in_two_dimensions(p);
   const size_t depth = p->in_channels / p->groups * taps_of(p);
   switch (chosen) {
-    case CHANNELS_LAST: return fl_packed_size(depth, p->out_channels) * sizeof(float) + fl_conv2d_scratch_size(&c, bound);
+    case CHANNELS_LAST:
+      return fl_packed_size(depth, p->out_channels) * sizeof(float) + (least ? fl_conv2d_least_scratch(&c) : fl_conv2d_scratch_size(&c, bound));
     case CHANNELS_LAST_DEPTHWISE: return taps_of(p) * packed_channels(p) * sizeof(float);
     case BY_COLUMNS: return fl_scratch_bytes(depth, gathered_pixels(depth, p->out_size[1] * p->out_size[2]) * sizeof(float));
     case BY_PLANES: {
@@ -211,7 +212,7 @@ size_t fl_convolution_scratch(fl_value *const *args, size_t count) {
   (void)count;
   fl_context context = {0};
   fl_convolution p;
-  return read_problem(&context, args, &p) == FL_OK ? scratch_of(&p, way_of(&p), p.input->dynamic) : 0;
+  return read_problem(&context, args, &p) == FL_OK ? scratch_of(&p, way_of(&p), p.input->dynamic, 0) : 0;
 }
 
 static __attribute__((noinline)) void run_channels_last(const fl_context *context, const fl_convolution *p, way chosen) {
@@ -234,8 +235,10 @@ static __attribute__((noinline)) void run_channels_last(const fl_context *contex
   }
   c.weight = scratch;
   if (chosen == CHANNELS_LAST) {
+    const size_t packed = fl_packed_size(taps * p->in_channels, p->out_channels);
     fl_context rest = *context;
-    rest.scratch = scratch + fl_packed_size(taps * p->in_channels, p->out_channels);
+    rest.scratch = scratch + packed;
+    rest.scratch_size -= packed * sizeof(float);
     fl_conv2d_run(&rest, &c);
   } else {
     fl_conv2d_depthwise(context, &c);
@@ -387,14 +390,7 @@ static __attribute__((noinline)) void run_by_columns(const fl_context *context, 
   columns work = {.p = p, .step = gathered_pixels(depth, pixels)};
   work.steps = (pixels + work.step - 1) / work.step;
   const size_t pieces = p->batch * p->groups * work.steps, operations = p->batch * p->out_channels * pixels * depth / FL_LANES;
-  if (2 * pieces >= fl_pieces(context, operations)) {
-    fl_divide(context, pieces, operations, run_some_columns, &work);
-    return;
-  }
-  work.context = context;
-  for (size_t piece = 0; piece < pieces; ++piece) {
-    run_some_columns(&work, piece, context->scratch);
-  }
+  fl_divide_within(context, pieces, operations, run_some_columns, &work, &work.context);
 }
 
 static __attribute__((noinline)) void run_by_planes(const fl_context *context, const fl_convolution *p, way chosen) {
@@ -485,7 +481,7 @@ fl_status fl_convolution_out(fl_context *context, fl_value *const *args, size_t 
     return FL_OK;
   }
   const way chosen = way_of(&p);
-  FL_CHECK(context, context->scratch_size >= scratch_of(&p, chosen, 0), "the kernel was given too little scratch memory");
+  FL_CHECK(context, context->scratch_size >= scratch_of(&p, chosen, 0, 1), "the kernel was given too little scratch memory");
   switch (chosen) {
     case CHANNELS_LAST:
     case CHANNELS_LAST_DEPTHWISE: run_channels_last(context, &p, chosen); break;

@@ -33,3 +33,14 @@ void fl_divide(const fl_context *context, size_t pieces, size_t operations, fl_p
     run(work, piece, context == NULL ? NULL : context->scratch);
   }
 }
+
+void fl_divide_within(const fl_context *context, size_t pieces, size_t operations, fl_piece_fn run, const void *work, const fl_context **within) {
+  if (2 * pieces >= fl_pieces(context, operations)) {
+    fl_divide(context, pieces, operations, run, work);
+    return;
+  }
+  *within = context;
+  for (size_t piece = 0; piece < pieces; ++piece) {
+    run(work, piece, context->scratch);
+  }
+}

@@ -11,6 +11,10 @@ typedef void (*fl_piece_fn)(const void *work, size_t piece, void *scratch);
  * worth waking them. How the work is cut must not depend on the threads, unless each number comes out the same whatever the cut. */
 void fl_divide(const fl_context *context, size_t pieces, size_t operations, fl_piece_fn run, const void *work);
 
+/* Computes all pieces, of which each could be divided further: where they are too few for the threads, one after the other, after `context` was stored
+ * in `*within`, a part of `work` that is NULL otherwise. */
+void fl_divide_within(const fl_context *context, size_t pieces, size_t operations, fl_piece_fn run, const void *work, const fl_context **within);
+
 /* Returns into how many pieces to cut work that may be cut anywhere: 1 when threads do not help or `operations` are too few, else some for each. */
 size_t fl_pieces(const fl_context *context, size_t operations);
 

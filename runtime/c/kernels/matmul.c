@@ -152,14 +152,7 @@ static void multiply_packed(const fl_context *context, product *p) {
   const size_t operations = p->c.rows * p->c.columns * p->b.rows / FL_LANES;
   p->step = pack_columns(p->c.columns, least(p->b.rows, PACK_DEPTH));
   const size_t pieces = (p->c.columns + p->step - 1) / p->step;
-  if (2 * pieces >= fl_pieces(context, operations)) {
-    fl_divide(context, pieces, operations, run_packed, p);
-    return;
-  }
-  p->context = context;
-  for (size_t piece = 0; piece < pieces; ++piece) {
-    run_packed(p, piece, context->scratch);
-  }
+  fl_divide_within(context, pieces, operations, run_packed, p, &p->context);
 }
 
 /* Returns a piece of a product whose columns may be cut where no vector is. */
@@ -338,14 +331,7 @@ static fl_status multiply(fl_context *context, fl_tensor *out, const fl_tensor *
   FL_TRY(fl_resize(context, out, rank == 2 ? sizes + 1 : sizes, rank));
   batch work = {a, b, out, NULL};
   const size_t count = rank == 3 ? (size_t)a->sizes[0] : 1, operations = count * fl_numel(out) * (size_t)a->sizes[rank - 1];
-  if (2 * count >= fl_pieces(context, operations)) {
-    fl_divide(context, count, operations, run_matrix, &work);
-    return FL_OK;
-  }
-  work.context = context;
-  for (size_t i = 0; i < count; ++i) {
-    run_matrix(&work, i, context->scratch);
-  }
+  fl_divide_within(context, count, operations, run_matrix, &work, &work.context);
   return FL_OK;
 }
 

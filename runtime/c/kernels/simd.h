@@ -48,11 +48,13 @@ typedef float fl_vec __attribute__((vector_size(4 * FL_LANES)));
 typedef int32_t fl_ivec __attribute__((vector_size(4 * FL_LANES)));
 typedef uint32_t fl_uvec __attribute__((vector_size(4 * FL_LANES)));
 
-/* Unrolls a loop over lanes or tiles, which has constant bounds. */
+/* Unrolls a loop over lanes or tiles, which has constant bounds; FL_ROLL leaves such a loop as it is. */
 #if defined(__clang__)
 #define FL_UNROLL _Pragma("clang loop unroll(full)")
+#define FL_ROLL _Pragma("clang loop unroll(disable)")
 #else
 #define FL_UNROLL _Pragma("GCC unroll 32")
+#define FL_ROLL _Pragma("GCC unroll 1")
 #endif
 
 /* Makes the compiler hold `v` in a register, instead of reading it from memory at each use. */

@@ -134,6 +134,36 @@ def test_conv2d(case: tuple[Any, ...]) -> None:
             close(call("flambeau::conv2d.out", *args, like=expected), expected, 4e-6, product)
 
 
+TILED = [
+    # channels, out, size, padding: kernels of 3 x 3 and stride 1, in tiles of 4 and of 2, whole and cut at each side
+    (64, 48, (24, 24), (1, 1)),
+    (32, 64, (31, 45), (1, 1)),
+    (16, 16, (70, 37), (1, 1)),
+    (64, 80, (3, 94), (2, 0)),
+    (176, 32, (17, 15), (0, 2)),
+    (320, 32, (14, 14), (1, 1)),
+    (96, 80, (8, 8), (1, 1)),
+    (80, 96, (9, 6), (1, 2)),
+]
+
+
+@pytest.mark.parametrize("case", TILED, ids=str)
+def test_conv2d_in_tiles(case: tuple[Any, ...]) -> None:
+    """Rounds by at most 1e-5 of the largest sum, with each epilogue."""
+    channels, out, size, padding = case
+    for batch, with_bias in ((1, True), (3, False)):
+        x = random(batch, channels, *size).to(memory_format=torch.channels_last)
+        w, b = random(out, channels, 3, 3), random(out) if with_bias else None
+        product = F.conv2d(x.double(), w.double(), None if b is None else b.double(), padding=padding)
+        r = random(*product.shape).contiguous(memory_format=torch.channels_last)
+        for addend, activation in [(None, "none"), (r, "relu"), (r, "relu6"), (None, "silu")]:
+            expected = ACTIVATIONS[activation](product if addend is None else product + addend)
+            expected = expected.contiguous(memory_format=torch.channels_last)
+            args = (x, pack_conv(w, False), b, addend, (3, 3), (1, 1), padding, (1, 1), 1, out, activation)
+            found = call("flambeau::conv2d.out", *args, like=expected)
+            assert float((found - expected).abs().max()) <= 1e-5 * float(product.abs().max())
+
+
 @pytest.mark.parametrize("channels", [8, 16, 19, 40, 5])
 @pytest.mark.parametrize("kernel", [(3, 3), (5, 5), (1, 1), (3, 5), (7, 7)])
 def test_conv2d_depthwise(channels: int, kernel: tuple[int, int]) -> None:

@@ -91,6 +91,7 @@ def convolved(x: torch.Tensor, largest: torch.Tensor, memory: int | None, *args:
     "layer",
     [
         torch.nn.Conv2d(6, 20, 3, padding=1),
+        torch.nn.Conv2d(96, 96, 3, padding=1),
         torch.nn.Conv2d(6, 2, 1),
         torch.nn.Conv2d(6, 1, 5, padding=4, stride=2),
         torch.nn.Conv2d(1, 6, 3, padding=1),
