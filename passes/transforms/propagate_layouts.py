@@ -101,7 +101,7 @@ class _Moves:
 
     def first_operand(self, op: SchemaOp) -> list[SSAValue] | SchemaOp | None:
         """Lets pools read images in another layout and write their results in it; reductions only read them."""
-        origin = None if op.dim_order is None or op.level() != "edge" else _moved(op.operands[0])
+        origin = None if op.dim_order is None or op.level() not in ("edge", "fused") else _moved(op.operands[0])
         if origin is None or not self._takes(dim_order(origin)):
             return None
         operands = [origin, *op.operands[1:]]

@@ -15,6 +15,17 @@ func.func @images(%x: tensor<1x3x4x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor
   func.return %4 : tensor<1x3x2x2xf32, #edge.layout<[0, 2, 3, 1]>>
 }
 
+// So does a pool that is a fused operator.
+// CHECK-LABEL: func.func @fused_pool
+// CHECK-NEXT:    %[[P:.*]] = fused.max_pool2d(%x){{.*}} -> tensor<1x3x2x2xf32, #edge.layout<[0, 2, 3, 1]>>
+// CHECK-NEXT:    func.return %[[P]]
+func.func @fused_pool(%x: tensor<1x3x4x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x3x2x2xf32, #edge.layout<[0, 2, 3, 1]>> {
+  %0 = edge._to_dim_order_copy(%x) {dim_order = [0, 1, 2, 3]} : (tensor<1x3x4x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x3x4x4xf32>
+  %1 = fused.max_pool2d(%0) {kernel_size = [2, 2], stride = [2, 2]} : (tensor<1x3x4x4xf32>) -> tensor<1x3x2x2xf32>
+  %2 = edge._to_dim_order_copy(%1) {dim_order = [0, 2, 3, 1]} : (tensor<1x3x2x2xf32>) -> tensor<1x3x2x2xf32, #edge.layout<[0, 2, 3, 1]>>
+  func.return %2 : tensor<1x3x2x2xf32, #edge.layout<[0, 2, 3, 1]>>
+}
+
 // A reduction reads the image as it is.
 // CHECK-LABEL: func.func @reduction
 // CHECK-NEXT:    edge.mean.dim(%x) {dim = [2, 3]} : (tensor<1x3x4x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x3xf32>
