@@ -161,11 +161,11 @@ conformance: $(RUNTIME) ## 2000 random graphs for a backend, in every engine: ma
 	PYTHONPATH=test/helpers $(BIN)/flambeau test-backend $(BACKEND) --graphs 2000 --keep build/conformance \
 	  --engine executorch=stock_executorch:load
 
-bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTorch
+bench: $(RUNTIME) ## latency, compile time, size and memory beside other engines
+	$(BIN)/python -m pip install --quiet --group bench --group onnxruntime-test
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/delegates.py
 	$(BIN)/python benchmarks/operators.py
-	$(BIN)/python -m pip install --quiet --group bench --group onnxruntime-test
 	$(BIN)/python benchmarks/quantized.py
 	$(BIN)/python benchmarks/llm.py
 

@@ -1,9 +1,15 @@
-"""Compares Flambeau with stock ExecuTorch, portable and with XNNPACK: latency, compile time, size and memory, interleaved in one run.
+"""Compares Flambeau with ONNX Runtime, OpenVINO, ExecuTorch with XNNPACK, and torch.compile: latency, compilation, loading, memory, bytes.
 
-    python benchmarks/compare.py mobilenet_v2 minilm
-    python benchmarks/compare.py mobilenet_v2 minilm deit_tiny --json > benchmarks/latency.json  # what latency_chart.py draws
+    python -m pip install --group bench --group onnxruntime-test
+    python benchmarks/compare.py
+    python benchmarks/compare.py mobilenet_v2 minilm --threads 1 --engines flambeau xnnpack
+    python benchmarks/compare.py --json > benchmarks/latency.json  # latency_chart.py draws it
 
-One core: the processes are pinned to it, so every runtime has one thread. Rounds alternate between the runtimes.
+Every engine runs the same exported program, in float32, in a process of its own, which stands still while another one has its turn, so that
+threads that wait take no time from it. In a round each engine has a slice of many calls, which counts by its fastest one; a slice in which
+other programs took more than a quarter of a processor does not count, if enough are left. A ratio is the median over rounds of Flambeau's
+slice divided by the peer's. The limit of a network is the greater of its floating-point operations by the measured peak of this machine and
+the bytes of its weights by the measured bandwidth; both are measured with as many threads.
 """
 
 from __future__ import annotations
@@ -11,244 +17,356 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-RUNTIMES = ("flambeau", "flambeau_dynamic", "flambeau_executorch", "portable", "xnnpack")
-"""Flambeau for the target `flambeau`, the same with a batch of up to 4 that only the run knows, Flambeau for the target `executorch`, and
-ExecuTorch without and with its delegate."""
-PEERS = {"dynamic": "flambeau_dynamic", "portable": "portable", "xnnpack": "xnnpack"}
-"""The columns of ratios to the first."""
+from compared_networks import NETWORKS, network
+from engines import ENGINES, OURS
+
+SLICE = 0.15
+"""The seconds of a slice, about."""
+FOREIGN = 0.25
+"""Processors that other programs may take during a slice that counts."""
+ENOUGH = 4
+"""Rounds that count; where fewer would, all do."""
+SUFFIXES = {"onnxruntime": ".onnx", "openvino": ".xml", "inductor": ".pt2"}
+"""Of files that are not `.pte`."""
 
 
-def build(name: str, folder: Path) -> dict[str, Any]:
-    """Exports a model once, compiles it for each runtime, and writes the programs and inputs to `folder`. Returns seconds and sizes."""
-    sys.path.insert(0, str(ROOT / "test"))
+def build(name: str, engine: str, folder: Path) -> dict[str, Any]:
+    """Writes an engine's file of a network, and returns the least CPU seconds of two times, of which the first includes imports."""
+    import torch
+
+    module, inputs = network(name)
+    path, seconds = path_of(engine, folder), list[float]()
+    for _ in range(2):
+        with torch.no_grad():
+            program = torch.export.export(module, inputs)
+        start = time.process_time()
+        ENGINES[engine].write(program, path)
+        seconds.append(time.process_time() - start)
+    files = [file for file in folder.iterdir() if file.stem == engine]
+    return {"compile_seconds": min(seconds), "bytes": sum(file.stat().st_size for file in files)}
+
+
+def path_of(engine: str, folder: Path) -> Path:
+    """Returns the file of an engine."""
+    return folder / f"{engine}{SUFFIXES.get(engine, '.pte')}"
+
+
+def prepare(name: str, folder: Path) -> dict[str, Any]:
+    """Stores inputs and PyTorch's result, and returns the bytes of the weights, without those of embeddings, and operators."""
     import numpy as np
     import torch
-    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-    from executorch.exir import to_edge, to_edge_transform_and_lower
-    from models import MODELS
 
-    from flambeau.compiler.compilation import Compilation
-    from flambeau.dialects.schema.context import FlambeauContext
-    from flambeau.frontends.torch_export import import_program
-    from flambeau.passes.manager.pipeline_options import PipelineOptions
-
-    module, inputs = MODELS[name]()
+    module, inputs = network(name)
     with torch.no_grad():
-        expected = module(*inputs).numpy()
+        found = module(*inputs)
+        operators = sum(node.op == "call_function" for node in torch.export.export(module, inputs).graph.nodes)
     np.savez(folder / "inputs.npz", *[tensor.numpy() for tensor in inputs])
-    np.save(folder / "expected.npy", expected)
-
-    def export(runtime: str) -> Any:
-        with torch.no_grad():
-            if runtime != "flambeau_dynamic":
-                return torch.export.export(module, inputs)
-            # PyTorch treats a size of 1 as a constant.
-            pairs = tuple(torch.cat([tensor, tensor]) for tensor in inputs)
-            batch = torch.export.Dim("batch", min=1, max=4)
-            shapes: Any = torch.export.ShapesCollection()
-            for tensor in pairs:
-                shapes[tensor] = {0: batch}
-            return torch.export.export(module, pairs, dynamic_shapes=shapes)
-
-    def ours(target: str) -> Callable[[Any], bytes]:
-        def compile_program(program: Any) -> bytes:
-            context = FlambeauContext()
-            return Compilation(import_program(program, context), context, PipelineOptions(target=target)).emit()
-
-        return compile_program
-
-    compilers: dict[str, Callable[[Any], bytes]] = {
-        "flambeau": ours("flambeau"),
-        "flambeau_dynamic": ours("flambeau"),
-        "flambeau_executorch": ours("executorch"),
-        "portable": lambda program: bytes(to_edge(program).to_executorch().buffer),
-        "xnnpack": lambda program: bytes(to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch().buffer),
-    }
-    seconds: dict[str, list[float]] = {runtime: [] for runtime in RUNTIMES}
-    sizes: dict[str, int] = {}
-    # The first round includes imports on first use, so the minimum over the rounds counts.
-    for _ in range(2):
-        for runtime in RUNTIMES:
-            program = export(runtime)
-            start = time.perf_counter()
-            data = compilers[runtime](program)
-            seconds[runtime].append(time.perf_counter() - start)
-            (folder / f"{runtime}.pte").write_bytes(data)
-            sizes[runtime] = len(data)
-    return {"compile_seconds": {key: min(values) for key, values in seconds.items()}, "pte_bytes": sizes}
+    np.save(folder / "expected.npy", (found if isinstance(found, torch.Tensor) else found[0]).numpy())
+    embedded = {id(child.weight) for child in module.modules() if isinstance(child, torch.nn.Embedding)}
+    return {"weight_bytes": sum(4 * item.numel() for item in module.parameters() if id(item) not in embedded), "operators": operators}
 
 
-def load(runtime: str, folder: Path) -> Callable[[], Any]:
-    """Returns a function that runs the program on the stored inputs."""
+def machine(threads: int) -> dict[str, float]:
+    """Returns the measured floating-point operations and bytes of this machine in a second."""
+    from flambeau.tools.profiling.machine import measure_machine
+
+    _pin(threads)
+    found = measure_machine()
+    return {"flops": found.flops, "bandwidth": found.bandwidth}
+
+
+def operations(folder: Path) -> float:
+    """Returns the floating-point operations of a run of Flambeau's program."""
     import numpy as np
+
+    from flambeau.compiler.program_profile import profile_program
 
     stored = np.load(folder / "inputs.npz")
-    arrays = [stored[key] for key in stored.files]
-    path = folder / f"{runtime}.pte"
-    if runtime.startswith("flambeau"):
-        from flambeau.runtime import Runtime
-
-        method = Runtime.get().load_program(path).load_method("forward")
-        return lambda: method.execute(arrays)[0]
-    import torch
-    from executorch.runtime import Runtime as StockRuntime
-
-    stock: Any = StockRuntime
-    loaded = stock.get().load_program(path).load_method("forward")
-    tensors = tuple(torch.as_tensor(array) for array in arrays)
-    return lambda: loaded.execute(tensors)[0].numpy()
+    profile = profile_program((folder / "flambeau.pte").read_bytes(), lambda: [stored[key] for key in stored.files], iterations=1)
+    return float(profile.times.flops or 0)
 
 
-def measure_latency(folder: Path, rounds: int) -> dict[str, Any]:
-    """Returns the milliseconds of each runtime, in interleaved rounds, and the distance between its output and PyTorch's output."""
+def _pin(threads: int) -> None:
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
+
+
+def resident(kind: str) -> int:
+    """Returns resident bytes of this process, now (`VmRSS`) or at their peak (`VmHWM`)."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{kind}:"):
+            return 1024 * int(line.split()[1])
+    raise RuntimeError(f"this system does not tell a process's {kind} in /proc/self/status")
+
+
+def serve(engine: str, folder: Path, threads: int) -> None:
+    """Loads a program, says how long that took, and how far its result is; then runs for so many seconds as a line of stdin says."""
     import numpy as np
 
-    expected = np.load(folder / "expected.npy")
-    calls = {runtime: load(runtime, folder) for runtime in RUNTIMES}
-    distances = {name: float(np.abs(call() - expected).max() / np.abs(expected).max()) for name, call in calls.items()}
-    times: dict[str, list[float]] = {runtime: [] for runtime in RUNTIMES}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            # Half a second each round, and at least one call.
-            end = time.perf_counter() + 0.5
-            while True:
-                start = time.perf_counter()
-                call()
-                now = time.perf_counter()
-                times[name].append((now - start) * 1e3)
-                if now >= end:
-                    break
-    return {
-        "milliseconds_least": {name: min(values) for name, values in times.items()},
-        "milliseconds_median": {name: statistics.median(values) for name, values in times.items()},
-        "distance": distances,
-    }
-
-
-def measure_memory(runtime: str, folder: Path) -> dict[str, Any]:
-    """Returns the peak resident kilobytes of this process before it loads the program and after it ran the program."""
-    # The first figure includes the runtime and numpy, which torch imports and Flambeau loads at its first use.
-    for library in ("numpy", "flambeau.runtime.binding") if runtime.startswith("flambeau") else ("numpy", "torch", "executorch.runtime"):
-        importlib.import_module(library)
-    before = peak_resident()
-    call = load(runtime, folder)
+    _pin(threads)
+    stored, expected = np.load(folder / "inputs.npz"), np.load(folder / "expected.npy")
+    arrays = [stored[key] for key in stored.files]
+    for package in ENGINES[engine].packages:
+        importlib.import_module(package)
+    path = path_of(engine, folder)
+    before, start = resident("VmRSS"), time.perf_counter()
+    call = ENGINES[engine].load(path, arrays, threads)
+    found = np.array(call())
+    loaded = time.perf_counter() - start
+    scale = np.abs(expected).max()
     call()
-    call()
-    peak = peak_resident()
-    return {"peak": peak, "growth": peak - before}
+    distance = float(np.abs(found - expected).max() / scale)
+    print(json.dumps({"load_seconds": loaded, "memory": resident("VmHWM") - before, "distance": distance}), flush=True)
+    for line in sys.stdin:
+        end, least = time.perf_counter() + float(line), math.inf
+        while True:
+            start = time.perf_counter()
+            call()
+            now = time.perf_counter()
+            least = min(least, now - start)
+            if now >= end:
+                break
+        print(least, flush=True)
 
 
-def peak_resident() -> int:
-    """Returns the peak resident kilobytes of this process; `ru_maxrss` would include the peak inherited from the parent process."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1])
-    raise RuntimeError("this system does not tell a process's peak memory in /proc/self/status")
+class Server:
+    """An engine in a process of its own, which stands still between its slices."""
+
+    def __init__(self, engine: str, folder: Path, threads: int):
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--step", "serve", engine, str(folder), str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment(threads),
+            text=True,
+            start_new_session=True,
+        )
+        line = self._line()
+        self.told: dict[str, Any] = json.loads(line) if line else {"failed": "it ended while it loaded the program"}
+        self._stop()
+
+    def slice(self) -> tuple[float, float]:
+        """Returns the seconds of the fastest call, and the processors that other programs took meanwhile."""
+        assert self.process.stdin is not None
+        os.killpg(self.process.pid, signal.SIGCONT)
+        busy, own, start = _busy(), self._own(), time.perf_counter()
+        self.process.stdin.write(f"{SLICE}\n")
+        self.process.stdin.flush()
+        least = float(self._line())
+        seconds = time.perf_counter() - start
+        foreign = (_busy() - busy - (self._own() - own)) / seconds
+        self._stop()
+        return least, foreign
+
+    def end(self) -> None:
+        """Ends the process."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def _stop(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGSTOP)
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def _own(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def arenas(folder: Path) -> dict[str, int]:
-    """Returns the bytes of planned memory in each program."""
-    from flambeau.runtime.pte import read_program
-
-    programs = {runtime: read_program((folder / f"{runtime}.pte").read_bytes()) for runtime in RUNTIMES}
-    return {runtime: sum(program.execution_plan[0].non_const_buffer_sizes) for runtime, program in programs.items()}
+def _busy() -> float:
+    fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+    return (sum(fields[:8]) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
-def child(*arguments: str) -> dict[str, Any]:
-    """Runs one step of this script in a new process and reads its JSON."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "TRANSFORMERS_VERBOSITY": "error"}
-    run = subprocess.run([sys.executable, __file__, "--child", *arguments], capture_output=True, text=True, env=environment, check=False)
+def environment(threads: int) -> dict[str, str]:
+    """Returns the variables of a step's process."""
+    return os.environ | {"OMP_NUM_THREADS": str(threads), "TRANSFORMERS_VERBOSITY": "error", "PYTHONWARNINGS": "ignore"}
+
+
+def step(*arguments: str, threads: int = 1) -> dict[str, Any]:
+    """Runs a step of this script in a new process and returns its JSON."""
+    command = [sys.executable, __file__, "--step", *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, env=environment(threads), check=False)
     if run.returncode != 0:
-        raise RuntimeError(f"benchmark step {' '.join(arguments)} failed:\n{run.stderr[-2000:]}")
+        lines = [line for line in run.stderr.splitlines() if line.strip()] or [f"status {run.returncode}"]
+        return {"failed": lines[-1][:300]}
     return json.loads(run.stdout.splitlines()[-1])
 
 
-def run_child(arguments: Sequence[str]) -> None:
-    """Runs one step on one core."""
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    step, name, folder = arguments[0], arguments[1], Path(arguments[2])
-    match step:
-        case "build":
-            result = build(name, folder)
-        case "latency":
-            result = measure_latency(folder, int(name))
+def run_step(arguments: list[str]) -> None:
+    """Runs one step, and prints JSON."""
+    match arguments:
+        case ["build", name, engine, folder]:
+            result: Mapping[str, Any] = build(name, engine, Path(folder))
+        case ["prepare", name, folder]:
+            result = prepare(name, Path(folder))
+        case ["operations", folder]:
+            result = {"flops": operations(Path(folder))}
+        case ["machine", threads]:
+            result = machine(int(threads))
+        case [_, engine, folder, threads]:
+            serve(engine, Path(folder), int(threads))
+            return
         case _:
-            result = measure_memory(name, folder)
+            raise RuntimeError(f"no step {arguments}")
     print(json.dumps(result))
 
 
-def compare(name: str, rounds: int, say: Callable[[str], None]) -> dict[str, Any]:
-    """Returns all figures of one model."""
+def measure(folder: Path, engines: list[str], threads: int, rounds: int) -> dict[str, dict[str, Any]]:
+    """Returns the figures of each engine with some threads: what its process told, milliseconds, and Flambeau's time divided by its own."""
+    servers = {engine: Server(engine, folder, threads) for engine in engines}
+    found: dict[str, dict[str, Any]] = {engine: server.told for engine, server in servers.items()}
+    running = {engine: server for engine, server in servers.items() if "failed" not in server.told}
+    slices: dict[str, list[tuple[float, float]]] = {engine: [] for engine in running}
+    for round_ in range(rounds):
+        for engine in running if round_ % 2 else reversed(running):
+            slices[engine].append(running[engine].slice())
+    for server in servers.values():
+        server.end()
+    counted = [index for index in range(rounds) if all(items[index][1] < FOREIGN for items in slices.values())]
+    if len(counted) < ENOUGH:
+        counted = list(range(rounds))
+    ours = slices.get(OURS[0])
+    for engine, items in slices.items():
+        found[engine]["milliseconds"] = 1e3 * statistics.median(items[index][0] for index in counted)
+        found[engine]["least"] = 1e3 * min(least for least, _ in items)
+        if ours is not None:
+            found[engine]["ratio"] = statistics.median(ours[index][0] / items[index][0] for index in counted)
+        found[engine]["rounds"] = len(counted)
+    return found
+
+
+def compare(name: str, engines: list[str], threads: list[int], rounds: int, say: Callable[[str], None]) -> dict[str, Any]:
+    """Returns all figures of a network."""
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        say(f"{name}: compiling")
-        result = child("build", name, temporary)
-        result["arena_bytes"] = arenas(folder)
-        say(f"{name}: running")
-        result |= child("latency", str(rounds), temporary)
-        say(f"{name}: measuring memory")
-        memory = {runtime: child("memory", runtime, temporary) for runtime in RUNTIMES}
-        result["peak_rss_kilobytes"] = {runtime: figures["peak"] for runtime, figures in memory.items()}
-        result["rss_growth_kilobytes"] = {runtime: figures["growth"] for runtime, figures in memory.items()}
+        result: dict[str, Any] = {"engines": {}, **step("prepare", name, temporary)}
+        for engine in engines:
+            say(f"{name}: {ENGINES[engine].title} compiles")
+            result["engines"][engine] = step("build", name, engine, temporary)
+        if OURS[0] in engines:
+            result |= step("operations", temporary)
+        made = [engine for engine in engines if "failed" not in result["engines"][engine]]
+        for count in threads:
+            say(f"{name}: {len(made)} engines run with {count} thread{'' if count == 1 else 's'}")
+            result[f"threads_{count}"] = measure(Path(temporary), made, count, rounds)
     return result
+
+
+def best_peer(figures: Mapping[str, Mapping[str, Any]]) -> tuple[str, float] | None:
+    """Returns the fastest of the other engines, and Flambeau's time divided by its own."""
+    peers = {name: row["ratio"] for name, row in figures.items() if name not in OURS and "ratio" in row}
+    return max(peers.items(), key=lambda item: item[1]) if peers else None
+
+
+def print_tables(results: Mapping[str, Any], threads: list[int], engines: list[str], machines: Mapping[int, Mapping[str, float]]) -> None:
+    """Prints a table of latencies for each number of threads, and one of the rest."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(stderr=True, highlight=False, width=200)
+    for count in threads:
+        peak = machines[count]
+        title = f"{count} thread{'' if count == 1 else 's'}, ms; {peak['flops'] / 1e9:.0f} GFLOP/s, {peak['bandwidth'] / 1e9:.1f} GB/s"
+        table = Table(
+            title, *engines, "limit", "/ best peer", "best peer", "xnnpack / ours", "default / ours", box=None, header_style="bold"
+        )
+        products: dict[str, list[float]] = {"best": [], "xnnpack": [], "default": []}
+        for name, result in results.items():
+            figures = result[f"threads_{count}"]
+            times = [f"{figures[one]['milliseconds']:.3f}" if "milliseconds" in figures.get(one, {}) else "failed" for one in engines]
+            limit = 1e3 * max(result.get("flops", 0) / peak["flops"], result["weight_bytes"] / peak["bandwidth"])
+            best = best_peer(figures)
+            ratios = {"best": best[1] if best else None, **{one: _ratio(figures, one) for one in ("xnnpack", "default")}}
+            for key, ratio in ratios.items():
+                products[key] += [] if ratio is None else [ratio]
+            shown = [
+                _shown(ratios["best"]),
+                best[0] if best else "",
+                *(_shown(ratios[one], inverse=True) for one in ("xnnpack", "default")),
+            ]
+            table.add_row(name, *times, f"{limit:.3f}", *shown)
+        means = {key: statistics.geometric_mean(values) if values else None for key, values in products.items()}
+        last = [_shown(means["best"]), "", *(_shown(means[one], inverse=True) for one in ("xnnpack", "default"))]
+        table.add_row("geometric mean", *("" for _ in engines), "", *last)
+        console.print(table)
+    table = Table("compile, CPU s · load, ms · memory, MB · bytes, MB · distance", *engines, box=None, header_style="bold")
+    for name, result in results.items():
+        rows = {one: result["engines"][one] | result[f"threads_{threads[0]}"].get(one, {}) for one in engines}
+        table.add_row(name, *(_rest(row) for row in rows.values()))
+    console.print(table)
+    for name, result in results.items():
+        for engine, row in result["engines"].items():
+            if "failed" in row:
+                console.print(f"{name}, {ENGINES[engine].title}: {row['failed']}", markup=False)
+
+
+def _ratio(figures: Mapping[str, Any], engine: str) -> float | None:
+    return figures.get(engine, {}).get("ratio")
+
+
+def _shown(ratio: float | None, *, inverse: bool = False) -> str:
+    return "" if ratio is None else f"{1 / ratio if inverse else ratio:.2f}"
+
+
+def _rest(row: Mapping[str, Any]) -> str:
+    if "load_seconds" not in row:
+        return "failed"
+    sizes = f"{row['memory'] / 1e6:.1f} · {row['bytes'] / 1e6:.2f}"
+    return f"{row['compile_seconds']:.2f} · {1e3 * row['load_seconds']:.1f} · {sizes} · {row['distance']:.0e}"
 
 
 def main() -> int:
     """Runs the comparison; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Compares Flambeau with stock ExecuTorch.")
-    parser.add_argument("models", nargs="*", default=["mobilenet_v2", "minilm"])
-    parser.add_argument("--rounds", type=int, default=4, help="rounds of half a second for each runtime")
+    parser = argparse.ArgumentParser(description="Compares Flambeau with other engines.")
+    parser.add_argument("models", nargs="*", metavar="model", help=f"of {', '.join(NETWORKS)}; all of them if none is named")
+    parser.add_argument("--engines", nargs="+", choices=list(ENGINES), help="all that are installed if none is named")
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--json", action="store_true", help="print all figures as JSON on stdout")
-    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
-        run_child(arguments.child)
+    parser.add_argument("--step", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.step:
+        warnings.simplefilter("ignore")
+        run_step(options.step)
         return 0
+    unknown = [name for name in options.models if name not in NETWORKS]
+    if unknown:
+        parser.error(f"no network {', '.join(unknown)}; there are {', '.join(NETWORKS)}")
     from rich.console import Console
-    from rich.table import Table
+
+    from flambeau.tools.profiling.machine import machine_name
 
     console = Console(stderr=True, highlight=False)
+    engines = options.engines or [name for name, engine in ENGINES.items() if engine.is_installed()]
+    machines = {count: step("machine", str(count), threads=count) for count in options.threads}
     results: dict[str, Any] = {}
-    for name in arguments.models:
+    for name in options.models or list(NETWORKS):
         with console.status(name) as status:
-            results[name] = compare(name, arguments.rounds, status.update)
-    if arguments.json:
-        from flambeau.tools.profiling.machine import machine_name
-
-        recorded = {"machine": machine_name(), "date": str(date.today()), "models": results}
-        json.dump(recorded, sys.stdout, indent=2)
+            results[name] = compare(name, engines, options.threads, options.rounds, status.update)
+    print_tables(results, options.threads, engines, machines)
+    if options.json:
+        recorded = {"machine": machine_name(), "peak": machines, "date": date.today().isoformat(), "models": results}
+        json.dump(recorded, sys.stdout, indent=1)
         sys.stdout.write("\n")
-    rows = (
-        ("latency, ms (least)", "milliseconds_least", "{:.2f}"),
-        ("latency, ms (median)", "milliseconds_median", "{:.2f}"),
-        ("compile, s", "compile_seconds", "{:.2f}"),
-        (".pte, bytes", "pte_bytes", "{}"),
-        ("arena, bytes", "arena_bytes", "{}"),
-        ("peak RSS, kB", "peak_rss_kilobytes", "{}"),
-        ("RSS growth, kB", "rss_growth_kilobytes", "{}"),
-        ("max difference / scale", "distance", "{:.1e}"),
-    )
-    for name, result in results.items():
-        table = Table(name, *RUNTIMES, *(f"{peer} / ours" for peer in PEERS), box=None, header_style="bold")
-        for label, key, form in rows:
-            values = result[key]
-            ratios = [f"{values[peer] / values['flambeau']:.2f}" if values["flambeau"] else "" for peer in PEERS.values()]
-            table.add_row(
-                label, *[form.format(values[runtime]) for runtime in RUNTIMES], *(ratios if key != "distance" else [""] * len(ratios))
-            )
-        console.print(table)
     return 0
 
 

@@ -25,6 +25,11 @@ def test_output_may_be_left_out_with_dots():
     assert not matches("a\n", "a\nb\n")
 
 
+def test_lines_of_progress_are_not_the_output():
+    assert matches("pass 2 of 3\n", "bisecting: running the whole pipeline\npass 2 of 3\n")
+    assert not matches("pass 2 of 3\n", "bisecting is done\npass 2 of 3\n")
+
+
 def test_commands_of_a_session():
     assert commands_of("$ one\nout\n$ two \\\n> three\n") == [("one", "out\n"), ("two \\\nthree", "")]
     with pytest.raises(ValueError, match="begins with"):
