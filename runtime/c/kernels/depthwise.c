@@ -114,6 +114,47 @@ FL_INLINE void pixels_3x3(const row r, size_t x, size_t from, const int stride, 
   static __attribute__((noinline)) void pixels_3x3_##stride##_##count(const row *r, size_t x, size_t from, size_t blocks) { \
     pixels_3x3(*r, x, from, stride, count, blocks);                                                                         \
   }
+/* Computes at most 4 neighbouring pixels of a 3 x 3 kernel at an edge of the image: `r.rows` rows of the kernel lie within it, and the elements
+ * [first, last) of a row of the input. */
+FL_INLINE void pixels_3x3_at_edge(const row r, size_t x, ptrdiff_t from, const int stride, size_t outs, int first, int last) {
+  const size_t pixel = r.channels;
+  for (size_t c = 0; c < pixel; c += FL_LANES) {
+    const fl_vec bias = r.bias ? fl_load(r.bias + c) : fl_zero();
+    fl_vec acc[4] = {bias, bias, bias, bias};
+    for (size_t i = 0; i < r.rows; ++i) {
+      const float *const line = r.input + (from + (ptrdiff_t)(i * r.line + c)), *const weight = r.weight + 3 * i * r.padded_channels + c;
+      const fl_vec w[3] = {fl_load(weight), fl_load(weight + r.padded_channels), fl_load(weight + 2 * r.padded_channels)};
+      FL_UNROLL
+      for (int e = 0; e < stride * 3 + 3; ++e) {
+        if (e >= first && e < last) {
+          const fl_vec v = fl_load(line + (size_t)e * pixel);
+          FL_UNROLL
+          for (int t = 0; t < 4; ++t) {
+            const int tap = e - stride * t;
+            if (tap >= 0 && tap < 3) {
+              acc[t] = fl_fma(v, w[tap], acc[t]);
+            }
+          }
+        }
+      }
+    }
+    FL_UNROLL
+    for (size_t t = 0; t < 4; ++t) {
+      if (t < outs) {
+        finish(r, acc[t], (x + t) * pixel + c, FL_LANES);
+      }
+    }
+  }
+}
+
+static __attribute__((noinline)) void pixels_3x3_at_edge_1(const row *r, size_t x, ptrdiff_t from, size_t outs, int first, int last) {
+  pixels_3x3_at_edge(*r, x, from, 1, outs, first, last);
+}
+
+static __attribute__((noinline)) void pixels_3x3_at_edge_2(const row *r, size_t x, ptrdiff_t from, size_t outs, int first, int last) {
+  pixels_3x3_at_edge(*r, x, from, 2, outs, first, last);
+}
+
 PIXELS_3X3(1, 4)
 PIXELS_3X3(1, 2)
 PIXELS_3X3(1, 1)
@@ -121,16 +162,22 @@ PIXELS_3X3(2, 4)
 PIXELS_3X3(2, 2)
 PIXELS_3X3(2, 1)
 
+/* Whether a kernel is of 3 x 3 without dilation, and the channels are whole vectors. */
+static int is_whole_3x3(const fl_conv2d *c) {
+  return c->kernel_height == 3 && c->kernel_width == 3 && c->dilation_width == 1 && c->channels % FL_LANES == 0 &&
+         (c->stride_width == 1 || c->stride_width == 2);
+}
+
 /* Computes the pixels [x, x + n), all of whose taps lie within the image. */
 static void compute_inside(const fl_conv2d *c, const row *r, size_t x, size_t n) {
-  const int whole_3x3 = r->rows == 3 && c->kernel_width == 3 && c->dilation_width == 1 && c->channels % FL_LANES == 0;
+  const int whole_3x3 = r->rows == 3 && is_whole_3x3(c);
   while (n > 0) {
     const ptrdiff_t from = ((ptrdiff_t)(x * c->stride_width) - (ptrdiff_t)c->padding_width) * (ptrdiff_t)c->channels;
     const size_t width = n >= 4 ? 4 : n >= 2 && whole_3x3 ? 2 : 1;
     const size_t blocks = n / width;
     if (whole_3x3 && c->stride_width == 1) {
       (width == 4 ? pixels_3x3_1_4 : width == 2 ? pixels_3x3_1_2 : pixels_3x3_1_1)(r, x, (size_t)from, blocks);
-    } else if (whole_3x3 && c->stride_width == 2) {
+    } else if (whole_3x3) {
       (width == 4 ? pixels_3x3_2_4 : width == 2 ? pixels_3x3_2_2 : pixels_3x3_2_1)(r, x, (size_t)from, blocks);
     } else if (width == 4) {
       pixels_4(r, x, from, 0, c->kernel_width, blocks);
@@ -149,6 +196,14 @@ static void compute_row(const fl_conv2d *c, const row *r) {
     /* `inside` is the number of outputs from x on whose taps all lie within the image. */
     const ptrdiff_t last = (ptrdiff_t)c->width - 1 - (ptrdiff_t)reach - start;
     const size_t inside = start < 0 || last < 0 ? 0 : (size_t)last / c->stride_width + 1;
+    if (is_whole_3x3(c) && (inside == 0 || r->rows < 3)) {
+      const size_t outs = c->out_width - x < 4 ? c->out_width - x : 4;
+      const ptrdiff_t most = (ptrdiff_t)c->stride_width * 3 + 3, end = (ptrdiff_t)c->width - start;
+      const int first = (int)(start >= 0 ? 0 : -start < most ? -start : most), last_inside = (int)(end < 0 ? 0 : end < most ? end : most);
+      (c->stride_width == 1 ? pixels_3x3_at_edge_1 : pixels_3x3_at_edge_2)(r, x, start * (ptrdiff_t)c->channels, outs, first, last_inside);
+      x += outs;
+      continue;
+    }
     if (inside > 0) {
       const size_t n = inside < c->out_width - x ? inside : c->out_width - x;
       compute_inside(c, r, x, n);
