@@ -137,10 +137,12 @@ def _pads_outside(op: SchemaOp) -> str | None:
 
 
 def _attends_as_known(op: SchemaOp) -> str | None:
-    """Of queries, keys and values of as many dimensions; causal of sizes, and in groups of heads, that are known."""
+    """Of queries, keys and values of as many dimensions; of a known scale; causal of sizes, and in groups of heads, that are known."""
     query, key, value = (shape_of(operand) for operand in op.operands[:3])
     if not len(query) == len(key) == len(value):
         return f"its operands have {len(query)}, {len(key)} and {len(value)} dimensions"
+    if op.argument("scale") is None and not is_known(query[-1]):
+        return f"its scale, one over the root of {query[-1]}, is known when it runs only"
     if op.argument("is_causal") and not all(map(is_known, (query[-2], key[-2]))):
         return f"whether one of {query[-2]} queries sees one of {key[-2]} keys is known when it runs only"
     if op.argument("enable_gqa") and not all(map(is_known, (query[-3], key[-3]))):

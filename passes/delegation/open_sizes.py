@@ -59,10 +59,15 @@ def _equal(op: SchemaOp) -> Iterator[tuple[int, int]]:
             yield from ((query[-1], key[-1]), (key[-2], value[-2]))
             yield from _broadcast([shape[:-2] for shape in shapes[:3]], shape_of(op.result)[:-2])
             yield from _broadcast(shapes[3:], (*shape_of(op.result)[:-1], key[-2]))
+        case "select_scatter" | "slice_scatter":
+            along, source = normalize_dim(op.argument("dim"), len(shapes[0])), list(shapes[1])
+            if op.schema.base == "select_scatter":
+                source.insert(along, 1)
+            yield from ((size, source[dim]) for dim, size in enumerate(shapes[0]) if dim != along)
         case "prelu":
             yield from ((size, prod(shapes[1])) for size in shapes[0][:2][-1:] if prod(shapes[1]) != 1)
         case "native_group_norm":
-            yield from zip(shapes[0], (op.argument("N"), op.argument("C")), strict=False)
+            yield from zip((*shapes[0][:2], prod(shapes[0][2:])), (op.argument(name) for name in ("N", "C", "HxW")), strict=True)
             yield from ((shape[0], op.argument("C")) for shape in shapes[1:])
         case "native_layer_norm" | "layer_norm" | "rms_norm":
             sizes = op.argument("normalized_shape")

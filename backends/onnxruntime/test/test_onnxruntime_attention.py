@@ -14,7 +14,11 @@ from torch_programs import seed
 
 from flambeau import to_edge
 from flambeau.backends.onnxruntime.dialect.operators import OnnxOp
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.delegation.disassemble_payloads import DisassemblePayloadsPass
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime import Runtime
 from flambeau.runtime.interpreter import interpret
@@ -72,6 +76,18 @@ def test_attention_is_one_delegate_and_right(name: str, onnxruntime_library: Pat
     assert set(method.metadata.backend_names) == {"OnnxRuntimeBackend"}
     for (found,) in (interpret(edge.module, edge.context, run_payload).run("forward", arrays), method.execute(arrays)):
         np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_scale_is_known_before_the_run() -> None:
+    kind = "tensor<1x2x4x?xf32, #edge.layout<sizes = [1, 2, 4, f in [1, 8]]>>"
+    text = f"""func.func @forward(%x: {kind}) {{
+        %y = edge.scaled_dot_product_attention(%x, %x, %x, none) : ({kind}, {kind}, {kind}) -> {kind}
+        %z = edge.scaled_dot_product_attention(%x, %x, %x, none) {{scale = 0.5}} : ({kind}, {kind}, {kind}) -> {kind}
+        func.return
+    }}"""
+    table = Partitioner("onnxruntime").table
+    found = [table.why_not(op) for op in parse_module(text, FlambeauContext()).module.walk() if isinstance(op, SchemaOp)]
+    assert found == ["its scale, one over the root of f, is known when it runs only", None]
 
 
 def names(module: nn.Module, *inputs: Tensor) -> list[str]:

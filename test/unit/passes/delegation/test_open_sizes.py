@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from xdsl.ir import Block
+from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.ir.expressions import Symbol, of_symbol
+from flambeau.dialects.ir.extents import extent
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.delegation.checks import keeps_elements
+from flambeau.passes.delegation.interface import backend_names
 from flambeau.passes.delegation.open_sizes import numbers_are_known, only_first_is_open, sizes_fit
+from flambeau.passes.delegation.partitioner import Partitioner
+from flambeau.tools.conformance.drawing.operator_choices import operators_of
+from flambeau.tools.samples.sample_operations import arrays_of, type_of, with_tensors
 
 S3, S4 = "s3 in [1, 6]", "s4 in [1, 8]"
 
@@ -46,6 +56,8 @@ def operation(name: str, operands: Sequence[str | None], result: str, attributes
 ATTRIBUTES = {
     "expand_copy": "size = [2, 3, 4]",
     "view_copy": f"size = [{S4}, 6]",
+    "select_scatter": "dim = -1, index = 2",
+    "slice_scatter": "dim = 1, start = 1, end = 3, step = 1",
     **dict.fromkeys(("layer_norm", "native_layer_norm", "rms_norm"), "normalized_shape = [4], eps = 1.0e-05"),
     "native_group_norm": "N = 2, C = 4, HxW = 5, group = 2, eps = 1.0e-05",
     "convolution": "stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 4",
@@ -76,6 +88,9 @@ QUERY, KEY = kind(1, 2, 4, 8), kind(1, 2, 5, 8)
         ("layer_norm", [kind(2, S4), None, None], kind(2, S4), "s4 is 4"),
         ("native_group_norm", [kind(S3, 4, 5), None, None], kind(S3, 4, 5), "s3 is 2"),
         ("native_group_norm", [kind(2, 4, 5), kind(S4), None], kind(2, 4, 5), "s4 is 4"),
+        ("native_group_norm", [kind(2, 4, S3), None, None], kind(2, 4, S3), "s3 is 5"),
+        ("select_scatter", [kind(S3, 4), kind(3)], kind(S3, 4), "s3 is 3"),
+        ("slice_scatter", [kind(S3, 4), kind(3, 2)], kind(S3, 4), "s3 is 3"),
         ("rms_norm", [kind(2, S4), None], kind(2, S4), "s4 is 4"),
         ("prelu", [kind(2, S3, 5), kind(3)], kind(2, S3, 5), "s3 is 3"),
         ("prelu", [kind(S3), kind(3)], kind(S3), "s3 is 3"),
@@ -85,6 +100,33 @@ QUERY, KEY = kind(1, 2, 4, 8), kind(1, 2, 5, 8)
 def test_sizes_fit_before_the_run(name: str, operands: list[str | None], result: str, undecided: str):
     op = operation(name, operands, result, ATTRIBUTES.get(name, ""))
     assert sizes_fit(op) == f"whether {undecided} is known when it runs only"
+
+
+@pytest.mark.parametrize("backend", backend_names())
+def test_what_backends_take_is_an_operation_at_its_greatest_sizes_too(backend: str):
+    """Each size of each operand alone is one that only the run knows: it is refused, or may be any, the greatest too."""
+    table = Partitioner(backend).table
+    for operator in operators_of(table)[0]:
+        for sample in operator.samples:
+            kinds = list(map(type_of, arrays_of(sample)))
+            for place, dim in ((place, dim) for place, kind in enumerate(kinds) for dim in range(len(shape_of(kind))) if len(kinds) > 1):
+                most = shape_of(kinds[place])[dim] + 3
+                try:
+                    op, _block = _with_size(operator.kind, sample, kinds, place, dim, extent(of_symbol(Symbol("s", 1, most))))
+                except (TypeError, ValueError, VerifyException):
+                    continue  # the size must be known
+                if table.why_not(op) is None:
+                    _with_size(operator.kind, sample, kinds, place, dim, most)
+
+
+def _with_size(
+    op: type[SchemaOp], sample: Sequence[Any], kinds: Sequence[Tensor], place: int, dim: int, size: int
+) -> tuple[SchemaOp, Block]:
+    """Returns an operation on a sample, in which one operand has another size, and the block of its operands."""
+    sizes = [*shape_of(kinds[place])]
+    sizes[dim] = size
+    block = Block(arg_types=[*kinds[:place], tensor(element_of(kinds[place]), sizes), *kinds[place + 1 :]])
+    return op(*with_tensors(sample, lambda number, _: block.args[number])), block
 
 
 @pytest.mark.parametrize(
