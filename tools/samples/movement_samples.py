@@ -305,6 +305,7 @@ INDEX: dict[str, Samples] = {
         (f32(rng, 4, 5), 1, below(rng, 5, 4, 7)),
         (f32(rng, 4, 5), 0, below(rng, 4, 2, 3)),
         (f32(rng, 4), -1, below(rng, 4, 6)),
+        (f32(rng, 4), 0, below(rng, 4)),
         (f32(rng), 0, below(rng, 1, 3)),
     ],
     "take_along_dim": lambda rng: [

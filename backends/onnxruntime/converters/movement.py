@@ -33,7 +33,6 @@ CONVERTERS.update(
             movement.DepthToSpaceOp(op.operands[0], blocksize=op.argument("upscale_factor"), mode="CRD").result
         ),
         "embedding": lambda op, constants: movement.GatherOp(op.argument("weight"), op.argument("indices"), axis=0).result,
-        "gather": lambda op, constants: movement.GatherElementsOp(op.operands[0], op.argument("index"), axis=dim_of(op)).result,
     }
 )
 
@@ -43,6 +42,16 @@ def _index_select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     index = op.argument("index")
     line = index if shape_of(index) else movement.UnsqueezeOp(index, (0,)).result
     return movement.GatherOp(op.operands[0], line, axis=dim_of(op)).result
+
+
+@CONVERTERS("gather")
+def _gather(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts a gather. A number as the index is a line of one, and so is its result."""
+    index, is_line = op.argument("index"), bool(shape_of(op.argument("index")))
+    found = movement.GatherElementsOp(
+        op.operands[0], index if is_line else movement.UnsqueezeOp(index, (0,)).result, axis=dim_of(op)
+    ).result
+    return found if is_line else movement.SqueezeOp(found, (0,)).result
 
 
 @CONVERTERS("view_copy")
