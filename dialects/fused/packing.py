@@ -78,3 +78,18 @@ def pack_quantized_conv_weight(weight: Array, groups: int) -> Array:
     if groups == 1:
         return pack_quads(weight.transpose(0, 2, 3, 1).reshape(out_channels, -1))
     return np.ascontiguousarray(weight.reshape(out_channels, height * width).T)
+
+
+def pack_gates(weight: Array, gates: int) -> Array:
+    """Reorders [gates * size, depth] into [panels of size, depth, gates * PANEL]: of a block of a state, all gates lie together."""
+    size, depth = weight.shape[0] // gates, weight.shape[1]
+    padded = np.zeros((gates, panels(size) * PANEL, depth), weight.dtype)
+    padded[:, :size] = weight.reshape(gates, size, depth)
+    return np.ascontiguousarray(padded.reshape(gates, -1, PANEL, depth).transpose(1, 3, 0, 2).reshape(-1, depth, gates * PANEL))
+
+
+def unpack_gates(packed: Array, gates: int, size: int) -> Array:
+    """Returns the inverse of `pack_gates`."""
+    blocks, depth = packed.shape[:2]
+    apart = packed.reshape(blocks, depth, gates, PANEL).transpose(2, 0, 3, 1).reshape(gates, blocks * PANEL, depth)
+    return apart[:, :size].reshape(gates * size, depth)

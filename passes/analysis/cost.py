@@ -88,6 +88,7 @@ _PRODUCTS: dict[str, Callable[[Computation], int]] = {
     "flambeau::weight_only_linear": _product("input"),
     "flambeau::quantized_linear": _product("input"),
     "flambeau::dynamic_quantized_linear": _product("input"),
+    "flambeau::lstm_step": lambda op: 2 * _count(op.argument("projected")) * upper_bounds(op.argument("hidden"))[-1],
     "flambeau::conv2d": _packed_convolution,
     "flambeau::quantized_conv2d": _packed_convolution,
 }

@@ -21,21 +21,25 @@ from flambeau.dialects.fused.attention import CachedAttentionOp, FusedAttentionO
 from flambeau.dialects.fused.conv2d import FusedConv2dOp
 from flambeau.dialects.fused.linear import FusedLinearOp
 from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
-from flambeau.dialects.fused.packing import PANEL, pack_conv_weight, pack_linear_weight, panels
+from flambeau.dialects.fused.packing import PANEL, pack_conv_weight, pack_gates, pack_linear_weight, panels
 from flambeau.dialects.fused.pool import FusedMaxPool2dOp
+from flambeau.dialects.fused.recurrent import FusedLstmStepOp
 from flambeau.dialects.fused.weight_only import DequantizePackedOp
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.causal_masks import causal_mask
 from flambeau.passes.analysis.linear_layers import EDGE_PRODUCTS, linear_parts
 from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType, dequantized
+from flambeau.passes.analysis.recurrent_steps import LstmStep
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
-from flambeau.passes.rewriting.pattern_functions import rewrites
+from flambeau.passes.rewriting.matching import Match
+from flambeau.passes.rewriting.pattern_functions import Replacement, rewrites
 from flambeau.passes.targets.interface import Target, TargetName, find_target
 from flambeau.support.lazy import np
 
+_LSTM = LstmStep()
 _NOT_PLAIN = "stays: only row-major tensors of f32 have a faster form"
 
 
@@ -178,6 +182,26 @@ class _Forms:
         # rms_norm's default epsilon is torch.finfo(float32).eps.
         return FusedRmsNormOp(x, None, shape, weight, 2.0**-23 if rest[0] is None else rest[0])
 
+    def lstm_step(self, found: Match) -> Replacement:
+        """Packs the constant weight of a step of long short-term memory, and computes its product and its gates at once."""
+        hidden, weight, bias = found[_LSTM.product].arguments()
+        memory, projected, size = found[_LSTM.memory], found[_LSTM.projected], shape_of(found[_LSTM.hidden].result)[-1]
+        array = self.constants.array(weight)
+        if not self._has(FusedLstmStepOp):
+            return None
+        if array is None:
+            return decline("not packed: the weight is not a constant")
+        if not _plain(hidden, memory, projected, weight, bias) or tuple(found[_LSTM.sizes]) != (size,) * 4:
+            return decline(_NOT_PLAIN)
+        if array.shape != (4 * size, size) or not shape_of(hidden) == shape_of(memory) == shape_of(found[_LSTM.hidden].result):
+            return decline("not fused: only states of one shape [batch, size] without a projection are")
+        if shape_of(projected) != (shape_of(memory)[0], 4 * size) or (bias is not None and shape_of(bias) != (4 * size,)):
+            return decline("not fused: the projection of the input is broadcast")
+        packed = pack_gates(array, 4)
+        load = self.constants.add(f"{self.constants.name(weight)}.gates", packed, tensor(f32, packed.shape))
+        step = FusedLstmStepOp(hidden, memory, projected, load.results[0], bias)
+        return {found[_LSTM.hidden]: step.results[0], found[_LSTM.following]: step.results[1]}
+
     def max_pool(self, op: SchemaOp) -> SchemaOp | None:
         """Converts max pools of which nothing reads the places."""
         values, places = op.results
@@ -190,7 +214,7 @@ class _Forms:
 
 @dataclass(frozen=True)
 class ConvertEdgeToFusedPass(ModulePass):
-    """Replaces operators by the `fused` ones that the target has: linear layers, convolutions, attention and norms in f32, and max pools.
+    """Replaces operators by the `fused` ones that the target has: linear layers, convolutions, attention, norms, LSTM in f32; max pools.
 
     Constant weights are packed now, those of int8 that are dequantized as integers.
 
@@ -207,6 +231,8 @@ class ConvertEdgeToFusedPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         forms = _Forms(find_target(self.target), ModuleConstants(ctx, op))
+        # First, while the product of the hidden state is a linear layer like others.
+        apply_patterns(op, [rewrites(_LSTM.hidden, counter="steps of LSTM fused")(forms.lstm_step)])
         patterns = [
             *(rewrites(kind, counter="linear layers packed")(forms.linear) for kind in EDGE_PRODUCTS),
             rewrites(ConvolutionOp.at("edge"), counter="convolutions packed")(forms.convolution),

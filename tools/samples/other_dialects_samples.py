@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import f16, f64, i8
 
-from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight, pack_quads, pack_quantized_conv_weight
+from flambeau.dialects.fused.packing import pack_conv_weight, pack_gates, pack_linear_weight, pack_quads, pack_quantized_conv_weight
 from flambeau.dialects.ir.tensor_types import f32 as f32_type
 from flambeau.dialects.ir.tensor_types import ui8
 from flambeau.runtime.manifest import activation_names
@@ -144,6 +144,10 @@ FUSED: dict[str, Samples] = {
     "fused.weight_only_linear": weight_only_linear,
     "fused.dynamic_quantized_linear": dynamic_quantized_linear,
     "fused.linear": linear,
+    "fused.lstm_step": lambda rng: [
+        (f32(rng, 1, 5), f32(rng, 1, 5), f32(rng, 1, 20), pack_gates(f32(rng, 20, 5), 4), f32(rng, 20)),
+        (f32(rng, 3, 37), f32(rng, 3, 37), f32(rng, 3, 148), pack_gates(f32(rng, 148, 37), 4), None),
+    ],
     "fused.conv2d": convolution,
     "fused.scaled_dot_product_attention": lambda rng: [
         (f32(rng, 2, 3, 4, 8), f32(rng, 2, 3, 5, 8), f32(rng, 2, 3, 5, 6), None, False, 0.3, False),

@@ -53,6 +53,18 @@ class RepeatedHeads(nn.Module):
         return functional.scaled_dot_product_attention(query, key, value, mask, is_causal=self.causal)
 
 
+class First(nn.Module):
+    """The first result of a layer."""
+
+    def __init__(self, layer: nn.Module):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The states of all steps."""
+        return self.layer(x)[0]
+
+
 def written_norm(x: Tensor, weight: Tensor) -> Tensor:
     """Root-mean-square normalisation as models write it, which widen halves."""
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
@@ -74,6 +86,10 @@ def programs() -> dict[str, list[Program]]:
         "fused.linear": [
             (Affine(nn.Linear(7, 20), functional.gelu), (rows, torch.randn(2, 5, 20))),
             (Affine(nn.Linear(7, 3, bias=False), torch.sigmoid), (rows, torch.randn(2, 5, 3))),
+        ],
+        "fused.lstm_step": [
+            (First(nn.LSTM(7, 20)), (rows,)),
+            (First(nn.LSTM(7, 16, 2, bias=False, batch_first=True, bidirectional=True)), (rows,)),
         ],
         "fused.conv2d": [
             (Affine(nn.Conv2d(6, 18, 3, padding=1), functional.relu), (image, torch.randn(2, 18, 9, 8))),

@@ -5,6 +5,7 @@ ml_program.global private @k(#flambeau.blob<"k", "624ca9ed8543b4ed">) : tensor<2
 ml_program.global private @d(#flambeau.blob<"d", "835aa0f465494efb">) : tensor<3x1x3x3xf32>
 ml_program.global private @i(#flambeau.blob<"i", "6803a3b635fabf44">) : tensor<2x3x3x3xi8>
 ml_program.global private @s(#flambeau.blob<"s", "bfa5538a8f3284f3">) : tensor<2xf32>
+ml_program.global private @r(#flambeau.blob<"r", "806e458ed0389357">) : tensor<8x2xf32>
 ml_program.global private @z(#flambeau.blob<"z", "374708fff7719dd5">) : tensor<2xi64>
 
 // Constant weights are packed in panels of 16 columns.
@@ -15,6 +16,28 @@ func.func @linear(%x: tensor<2x3xf32>) -> tensor<2x4xf32> {
   %w = ml_program.global_load_const @w : tensor<4x3xf32>
   %0 = edge.linear(%x, %w, none) : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
   func.return %0 : tensor<2x4xf32>
+}
+
+// A step of LSTM is one operator, whose weight has its gates side by side; its states are those of the operators that it replaces.
+// CHECK-LABEL: func.func @lstm_step
+// CHECK:         %[[R:.*]] = ml_program.global_load_const @r.gates : tensor<1x2x64xf32>
+// CHECK-NEXT:    %[[H:.*]], %[[C:.*]] = fused.lstm_step(%h, %c, %x, %[[R]], none)
+// CHECK:         func.return %[[H]], %[[C]]
+func.func @lstm_step(%h: tensor<3x2xf32>, %c: tensor<3x2xf32>, %x: tensor<3x8xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>) {
+  %r = ml_program.global_load_const @r : tensor<8x2xf32>
+  %0 = edge.linear(%h, %r, none) : (tensor<3x2xf32>, tensor<8x2xf32>) -> tensor<3x8xf32>
+  %1 = edge.add.Tensor(%0, %x) : (tensor<3x8xf32>, tensor<3x8xf32>) -> tensor<3x8xf32>
+  %i, %f, %g, %o = edge.split_with_sizes_copy(%1) {split_sizes = [2, 2, 2, 2], dim = 1} : (tensor<3x8xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>, tensor<3x2xf32>, tensor<3x2xf32>)
+  %2 = edge.sigmoid(%o) : (tensor<3x2xf32>) -> tensor<3x2xf32>
+  %3 = edge.sigmoid(%f) : (tensor<3x2xf32>) -> tensor<3x2xf32>
+  %4 = edge.mul.Tensor(%3, %c) : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  %5 = edge.sigmoid(%i) : (tensor<3x2xf32>) -> tensor<3x2xf32>
+  %6 = edge.tanh(%g) : (tensor<3x2xf32>) -> tensor<3x2xf32>
+  %7 = edge.mul.Tensor(%5, %6) : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  %8 = edge.add.Tensor(%4, %7) : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  %9 = edge.tanh(%8) : (tensor<3x2xf32>) -> tensor<3x2xf32>
+  %10 = edge.mul.Tensor(%2, %9) : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  func.return %10, %8 : tensor<3x2xf32>, tensor<3x2xf32>
 }
 
 // Convolutions, dense and depthwise, work on channels-last images.
