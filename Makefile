@@ -165,7 +165,7 @@ bench: $(RUNTIME) ## latency, compile time, size and memory beside other engines
 	$(BIN)/python -m pip install --quiet --group bench --group onnxruntime-test
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/delegates.py
-	$(BIN)/python benchmarks/operators.py
+	$(BIN)/python benchmarks/shares/operators.py
 	$(BIN)/python benchmarks/quantized.py
 	$(BIN)/python benchmarks/llm.py
 
