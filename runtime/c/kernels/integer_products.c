@@ -1,32 +1,29 @@
 #include "integer_products.h"
 
-/* Requantizes with vectors, which multiply every second lane in 64 bits. Because no shift is below 32, the upper half of the shifted number holds
- * the result; because none is above 54, the zero point is added before the shift. Returns 0, and writes nothing, if this is not supported. */
+#if defined(FL_SIMD_AVX512)
+/* Returns the parameters of the channels from `first` on that `mask` has. */
+static fl_requantization_lanes lanes_of(const fl_requantization *to, size_t first, __mmask16 mask) {
+  return fl_lanes_of_requantization(_mm512_maskz_loadu_epi32(mask, to->bias + first), _mm512_maskz_loadu_epi32(mask, to->multiplier + first),
+                                    _mm512_mask_loadu_epi32(_mm512_set1_epi32(32), mask, to->shift + first), to->zero_point);
+}
+#endif
+
+/* Requantizes with vectors, as fl_requantization_lanes says. Returns 0, and writes nothing, if this is not supported. */
 static int requantize_vectors(const fl_requantization *to, int32_t (*sums)[FL_PANEL], size_t rows, size_t first, size_t count, uint8_t *out, size_t stride) {
 #if defined(FL_SIMD_AVX512)
   if (!to->is_narrow) {
     return 0;
   }
   const __mmask16 mask = (__mmask16)((1u << count) - 1);
-  const __m512i bias = _mm512_maskz_loadu_epi32(mask, to->bias + first), multiplier = _mm512_maskz_loadu_epi32(mask, to->multiplier + first);
-  const __m512i shift = _mm512_mask_loadu_epi32(_mm512_set1_epi32(32), mask, to->shift + first), one = _mm512_set1_epi64(1);
-  const __m512i zero_point = _mm512_set1_epi64(to->zero_point), odd_multiplier = _mm512_srli_epi64(multiplier, 32);
-  const __m512i shifts[2] = {_mm512_and_si512(shift, _mm512_set1_epi64(UINT32_MAX)), _mm512_srli_epi64(shift, 32)};
-  __m512i added[2];
-  for (size_t i = 0; i < 2; ++i) {
-    added[i] = _mm512_add_epi64(_mm512_srli_epi64(_mm512_sllv_epi64(one, shifts[i]), 1), _mm512_sllv_epi64(zero_point, shifts[i]));
-  }
-  const __m512i last = _mm512_sub_epi32(shift, _mm512_set1_epi32(32)), low = _mm512_set1_epi32(to->low), high = _mm512_set1_epi32(to->high);
+  const fl_requantization_lanes lanes = lanes_of(to, first, mask);
+  const __m512i low = _mm512_set1_epi32(to->low), high = _mm512_set1_epi32(to->high);
   for (size_t r = 0; r < rows; ++r) {
-    const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums[r]), bias);
-    const __m512i even = _mm512_add_epi64(_mm512_mul_epi32(sum, multiplier), added[0]);
-    const __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(sum, 32), odd_multiplier), added[1]);
-    const __m512i upper = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)_MM_SHUFFLE(3, 3, 1, 1));
-    const __m512i value = _mm512_min_epi32(_mm512_max_epi32(_mm512_srav_epi32(upper, last), low), high);
+    const __m512i value = fl_requantized_lanes(&lanes, _mm512_loadu_si512(sums[r]));
+    const __m512i limited = _mm512_min_epi32(_mm512_max_epi32(value, low), high);
     if (count == FL_PANEL) {
-      _mm_storeu_si128((void *)(out + r * stride), _mm512_cvtepi32_epi8(value));
+      _mm_storeu_si128((void *)(out + r * stride), _mm512_cvtepi32_epi8(limited));
     } else {
-      _mm512_mask_cvtepi32_storeu_epi8(out + r * stride, mask, value);
+      _mm512_mask_cvtepi32_storeu_epi8(out + r * stride, mask, limited);
     }
   }
   return 1;
@@ -127,6 +124,19 @@ FL_INLINE void add_quads(__m512i c[FL_QUAD_ROWS], __m512i w, const uint8_t *rows
     }
   }
 }
+
+/* Stores the sums of the products of m rows with one panel in c. */
+FL_INLINE void add_all_quads(const fl_integer_product *p, const int8_t *panel, const uint8_t *rows, size_t stride, const size_t m, const int is_signed,
+                             __m512i c[FL_QUAD_ROWS]) {
+  const size_t whole = p->k / FL_QUAD;
+  FL_UNROLL for (size_t i = 0; i < m; ++i) { c[i] = _mm512_setzero_si512(); }
+  for (size_t q = 0; q < whole; ++q) {
+    add_quads(c, _mm512_loadu_si512(panel + q * FL_PANEL * FL_QUAD), rows, stride, q, (q + 1) * FL_QUAD, m, is_signed);
+  }
+  if (whole < fl_quads(p->k)) {
+    add_quads(c, _mm512_loadu_si512(panel + whole * FL_PANEL * FL_QUAD), rows, stride, whole, p->k, m, is_signed);
+  }
+}
 #endif
 
 #if defined(__AVX2__) && !defined(FL_QUAD_VECTOR)
@@ -158,15 +168,9 @@ FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, co
                             const int is_signed, const int32_t *raised, int32_t sums[FL_QUAD_ROWS][FL_PANEL]) {
   const size_t quads = fl_quads(p->k);
 #if defined(FL_QUAD_VECTOR)
-  const size_t whole = p->k / FL_QUAD;
   __m512i c[FL_QUAD_ROWS];
-  FL_UNROLL for (size_t i = 0; i < m; ++i) { c[i] = _mm512_setzero_si512(); }
-  for (size_t q = 0; q < whole; ++q) {
-    add_quads(c, _mm512_loadu_si512(panel + q * FL_PANEL * FL_QUAD), rows, stride, q, (q + 1) * FL_QUAD, m, is_signed);
-  }
-  if (whole < quads) {
-    add_quads(c, _mm512_loadu_si512(panel + whole * FL_PANEL * FL_QUAD), rows, stride, whole, p->k, m, is_signed);
-  }
+  (void)quads;
+  add_all_quads(p, panel, rows, stride, m, is_signed, c);
   FL_UNROLL for (size_t i = 0; i < m; ++i) { _mm512_storeu_si512(sums[i], _mm512_sub_epi32(c[i], _mm512_set1_epi32(raised[i]))); }
 #elif defined(__AVX2__)
   (void)raised;
@@ -251,6 +255,83 @@ static void take_bytes(const void *taker, int32_t (*sums)[FL_PANEL], size_t row,
   fl_requantize(b->to, sums, rows, column, columns, b->out + row * b->stride + column, b->stride);
 }
 
+#if defined(FL_QUAD_VECTOR)
+/* The rows that meet one panel after the other: what they take stays in the first cache, and a panel's parameters serve many of them. */
+#define MOST_ROWS 64
+#define BYTES_OF_ROWS 16384
+
+/* Writes the results of `m` rows with one panel, from sums that stay in registers. m and is_signed are constants when inlined. Four rows are
+ * narrowed together: packing takes four bytes of each row in turn, which a permutation puts in order. */
+FL_INLINE void write_tile(const fl_integer_product *p, const int8_t *panel, const uint8_t *rows, size_t stride, const size_t m, const int is_signed,
+                          const int32_t *raised, const fl_requantization_lanes *lanes, __mmask16 mask, uint8_t *out, size_t out_stride) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  __m512i c[FL_QUAD_ROWS];
+  add_all_quads(p, panel, rows, stride, m, is_signed, c);
+  FL_UNROLL for (size_t i = 0; i < m; i += 4) {
+    __m512i values[4];
+    FL_UNROLL for (size_t r = 0; r < 4; ++r) {
+      const size_t row = i + r < m ? i + r : m - 1;
+      values[r] = fl_requantized_lanes(lanes, is_signed ? _mm512_sub_epi32(c[row], _mm512_set1_epi32(raised[row])) : c[row]);
+    }
+    const __m512i bytes = _mm512_permutexvar_epi32(order, fl_limited_bytes(&p->to, values, is_signed));
+    uint8_t *const to = out + i * out_stride;
+    _mm_mask_storeu_epi8(to, mask, _mm512_castsi512_si128(bytes));
+    if (i + 1 < m) {
+      _mm_mask_storeu_epi8(to + out_stride, mask, _mm512_extracti32x4_epi32(bytes, 1));
+      _mm_mask_storeu_epi8(to + 2 * out_stride, mask, _mm512_extracti32x4_epi32(bytes, 2));
+      _mm_mask_storeu_epi8(to + 3 * out_stride, mask, _mm512_extracti32x4_epi32(bytes, 3));
+    }
+  }
+}
+
+FL_INLINE void run_narrow(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, const int is_signed, uint8_t *out, size_t out_stride) {
+  const size_t size = fl_quads(p->k) * FL_PANEL * FL_QUAD, fitting = BYTES_OF_ROWS / (p->k + 1) / FL_QUAD_ROWS * FL_QUAD_ROWS;
+  const size_t most = fitting < FL_QUAD_ROWS ? FL_QUAD_ROWS : fitting > MOST_ROWS ? MOST_ROWS : fitting;
+  for (size_t first = 0; first < m; first += most) {
+    const size_t count = m - first < most ? m - first : most;
+    const uint8_t *const from = rows + first * stride;
+    int32_t raised[MOST_ROWS];
+    for (size_t r = 0; is_signed && r < count; ++r) {
+      raised[r] = raised_sum(from + r * stride, p->k);
+    }
+    for (size_t j = 0; j < p->n; j += FL_PANEL) {
+      const __mmask16 mask = (__mmask16)(p->n - j < FL_PANEL ? (1u << (p->n - j)) - 1 : UINT16_MAX);
+      const fl_requantization_lanes lanes = lanes_of(&p->to, j, mask);
+      const int8_t *const panel = p->weight + j / FL_PANEL * size;
+      uint8_t *const to = out + first * out_stride + j;
+      size_t r = 0;
+      for (; r + FL_QUAD_ROWS <= count; r += FL_QUAD_ROWS) {
+        write_tile(p, panel, from + r * stride, stride, FL_QUAD_ROWS, is_signed, raised + r, &lanes, mask, to + r * out_stride, out_stride);
+      }
+      for (; r < count; ++r) {
+        write_tile(p, panel, from + r * stride, stride, 1, is_signed, raised + r, &lanes, mask, to + r * out_stride, out_stride);
+      }
+    }
+  }
+}
+
+static __attribute__((noinline)) void run_narrow_signed(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, uint8_t *out,
+                                                        size_t out_stride) {
+  run_narrow(p, rows, stride, m, 1, out, out_stride);
+}
+
+static __attribute__((noinline)) void run_narrow_unsigned(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, uint8_t *out,
+                                                          size_t out_stride) {
+  run_narrow(p, rows, stride, m, 0, out, out_stride);
+}
+#endif
+
+void fl_integer_product_rows(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride) {
+#if defined(FL_QUAD_VECTOR)
+  if (p->to.is_narrow) {
+    (p->is_signed ? run_narrow_signed : run_narrow_unsigned)(p, rows, stride, m, out, out_stride);
+    return;
+  }
+#endif
+  const bytes b = {&p->to, out, out_stride};
+  fl_integer_product_sums(p, rows, stride, m, take_bytes, &b);
+}
+
 /* A product in blocks of rows, and pieces of the panels of each. */
 typedef struct division {
   const fl_integer_product *product;
@@ -274,8 +355,7 @@ static void run_part(const void *work, size_t piece, void *scratch) {
   part.to.bias += column;
   part.to.multiplier += column;
   part.to.shift += column;
-  const bytes b = {&part.to, d->out + row * d->out_stride + column, d->out_stride};
-  fl_integer_product_sums(&part, d->rows + row * d->stride, d->stride, end - row, take_bytes, &b);
+  fl_integer_product_rows(&part, d->rows + row * d->stride, d->stride, end - row, d->out + row * d->out_stride + column, d->out_stride);
 }
 
 void fl_integer_product_run(const fl_context *context, const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, uint8_t *out,

@@ -30,6 +30,47 @@ typedef struct fl_requantization {
   int is_narrow; /* fl_is_narrow holds for every shift */
 } fl_requantization;
 
+#if defined(FL_SIMD_AVX512)
+/* The requantization of the sums of sixteen channels, with vectors that multiply every second lane in 64 bits. Because no shift is below 32, the
+ * upper half of the shifted number holds the result; because none is above 54, the zero point is added before the shift. */
+typedef struct fl_requantization_lanes {
+  __m512i bias, multiplier, odd_multiplier, added, odd_added, shift; /* the last 32 bits of the shift */
+} fl_requantization_lanes;
+
+FL_INLINE fl_requantization_lanes fl_lanes_of_requantization(__m512i bias, __m512i multiplier, __m512i shift, int32_t zero_point) {
+  const __m512i even = _mm512_and_si512(shift, _mm512_set1_epi64(UINT32_MAX)), odd = _mm512_srli_epi64(shift, 32);
+  const __m512i one = _mm512_set1_epi64(1), zero = _mm512_set1_epi64(zero_point);
+  return (fl_requantization_lanes){
+      bias,
+      multiplier,
+      _mm512_srli_epi64(multiplier, 32),
+      _mm512_add_epi64(_mm512_srli_epi64(_mm512_sllv_epi64(one, even), 1), _mm512_sllv_epi64(zero, even)),
+      _mm512_add_epi64(_mm512_srli_epi64(_mm512_sllv_epi64(one, odd), 1), _mm512_sllv_epi64(zero, odd)),
+      _mm512_sub_epi32(shift, _mm512_set1_epi32(32)),
+  };
+}
+
+/* Returns the results, before they are limited. */
+FL_INLINE __m512i fl_requantized_lanes(const fl_requantization_lanes *to, __m512i sums) {
+  const __m512i sum = _mm512_add_epi32(sums, to->bias);
+  const __m512i even = _mm512_add_epi64(_mm512_mul_epi32(sum, to->multiplier), to->added);
+  const __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(sum, 32), to->odd_multiplier), to->odd_added);
+  return _mm512_srav_epi32(_mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)_MM_SHUFFLE(3, 3, 1, 1)), to->shift);
+}
+
+#if defined(__AVX512BW__)
+/* Returns the limited results of four vectors as bytes: four of each vector in turn. Packing limits to the range of the type first. */
+FL_INLINE __m512i fl_limited_bytes(const fl_requantization *to, const __m512i values[4], const int is_signed) {
+  const __m512i low = _mm512_set1_epi8((char)to->low), high = _mm512_set1_epi8((char)to->high);
+  const __m512i words = _mm512_packs_epi32(values[0], values[1]), next = _mm512_packs_epi32(values[2], values[3]);
+  if (is_signed) {
+    return _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(words, next), low), high);
+  }
+  return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(words, next), low), high);
+}
+#endif
+#endif
+
 #define FL_MOST_SHIFT 61
 /* Returns whether the vector code can shift by this. */
 static inline int fl_is_narrow(int64_t shift) { return shift >= 32 && shift <= 54; }
@@ -63,8 +104,10 @@ typedef void fl_take_sums(const void *taker, int32_t (*sums)[FL_PANEL], size_t r
 /* Multiplies m rows, `stride` bytes apart, with the weight, and calls `take` with `taker` and the sums of each tile. */
 void fl_integer_product_sums(const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, fl_take_sums *take, const void *taker);
 
-/* Multiplies m rows with the weight, and writes the requantized results to `out`, whose rows are `out_stride` bytes apart. The threads of `context`
- * help; NULL: none do. */
+/* Multiplies m rows with the weight, and writes the requantized results to `out`, whose rows are `out_stride` bytes apart. */
+void fl_integer_product_rows(const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride);
+
+/* As fl_integer_product_rows, with the threads of `context`. */
 void fl_integer_product_run(const fl_context *context, const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, uint8_t *out,
                             size_t out_stride);
 

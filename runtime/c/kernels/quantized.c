@@ -2,6 +2,7 @@
 #include "conv2d.h"
 #include "integer_products.h"
 #include "optional.h"
+#include "quantized_depthwise.h"
 
 /* Reads and checks the parameters and the three numbers from argument `at` on. */
 static fl_status read_requantization(fl_context *context, fl_value *const *args, int at, const fl_tensor *input, size_t channels,
@@ -51,6 +52,9 @@ fl_status fl_quantized_linear_out(fl_context *context, fl_value *const *args, si
   return FL_OK;
 }
 
+/* Returns the pixels of a block of a dense convolution, whose windows have k bytes. */
+static size_t rows_of(size_t k) { return k <= 256 ? 4 * FL_QUAD_ROWS : FL_QUAD_ROWS; }
+
 size_t fl_quantized_conv2d_scratch(fl_value *const *args, size_t count) {
   fl_context context = {0};
   fl_conv2d c;
@@ -63,190 +67,71 @@ size_t fl_quantized_conv2d_scratch(fl_value *const *args, size_t count) {
   if (taps > FL_MOST_PRODUCTS || (groups == 1 && (fl_conv2d_is_product(&c) || c.channels > FL_MOST_PRODUCTS || taps * c.channels > FL_MOST_PRODUCTS))) {
     return 0;
   }
-  return groups == 1 ? FL_TAKEN(uint8_t, FL_QUAD_ROWS * fl_quads(taps * c.channels) * FL_QUAD)
-                     : FL_TAKEN(uint8_t, c.channels) + FL_TAKEN(uint8_t *, FL_QUAD_ROWS * taps);
+  return groups == 1 ? FL_TAKEN(uint8_t, rows_of(taps * c.channels) * fl_quads(taps * c.channels) * FL_QUAD)
+                     : fl_quantized_depthwise_scratch_size(&c);
 }
 
 /* Copies bytes as memcpy does, without a call, because a row of the first layer's window has few bytes. */
 FL_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t count) {
-  if (count >= 8 && count <= 16) {
+  if (count > 16) {
+    memcpy(to, from, count);
+  } else if (count >= 8) {
     memcpy(to, from, 8);
     memcpy(to + count - 8, from + count - 8, 8);
+  } else if (count >= 4) {
+    memcpy(to, from, 4);
+    memcpy(to + count - 4, from + count - 4, 4);
   } else {
-    memcpy(to, from, count);
+    for (size_t i = 0; i < count; ++i) {
+      to[i] = from[i];
+    }
   }
 }
 
 /* Copies the pixels under the kernel at one output pixel to contiguous memory, with `zero` for pixels outside of the image. */
 static void copy_window(const fl_conv2d *c, const uint8_t *image, size_t y, size_t x, uint8_t zero, uint8_t *to) {
-  const int64_t left = (int64_t)(x * c->stride_width) - (int64_t)c->padding_width;
+  const int64_t left = (int64_t)(x * c->stride_width) - (int64_t)c->padding_width, width = (int64_t)c->width;
   const size_t bytes = c->kernel_width * c->channels;
-  const int whole = c->dilation_width == 1 && left >= 0 && left + (int64_t)c->kernel_width <= (int64_t)c->width;
+  const int is_whole = left >= 0 && left + (int64_t)c->kernel_width <= width;
   for (size_t i = 0; i < c->kernel_height; ++i, to += bytes) {
     const int64_t row = (int64_t)(y * c->stride_height + i * c->dilation_height) - (int64_t)c->padding_height;
+    const uint8_t *const line = image + (size_t)row * c->width * c->channels;
     if (row < 0 || row >= (int64_t)c->height) {
       memset(to, zero, bytes);
-      continue;
-    }
-    const uint8_t *const line = image + (size_t)row * c->width * c->channels;
-    if (whole) {
+    } else if (c->dilation_width == 1 && is_whole) {
       copy_bytes(to, line + (size_t)left * c->channels, bytes);
-      continue;
-    }
-    for (size_t j = 0; j < c->kernel_width; ++j) {
-      const int64_t column = left + (int64_t)(j * c->dilation_width);
-      if (column >= 0 && column < (int64_t)c->width) {
-        memcpy(to + j * c->channels, line + (size_t)column * c->channels, c->channels);
-      } else {
-        memset(to + j * c->channels, zero, c->channels);
+    } else {
+      for (size_t j = 0; j < c->kernel_width; ++j) {
+        const int64_t column = left + (int64_t)(j * c->dilation_width);
+        if (column >= 0 && column < width) {
+          copy_bytes(to + j * c->channels, line + (size_t)column * c->channels, c->channels);
+        } else {
+          memset(to + j * c->channels, zero, c->channels);
+        }
       }
     }
   }
 }
 
-/* A convolution in blocks of FL_QUAD_ROWS pixels of an image, some of them in each piece. */
-typedef struct convolution {
-  const fl_conv2d *c;
-  const fl_integer_product *product;
-  const uint8_t *input;
-  uint8_t zero;
-  uint8_t *out;
-  size_t pixels, blocks, pieces; /* pixels of an image, blocks of one, and pieces of all */
-} convolution;
-
 /* Computes a part of a dense convolution. Windows are filled up to whole quads, for which the packed weight is 0. */
 static void run_dense(const void *work, size_t piece, void *scratch) {
-  const convolution *const w = work;
+  const fl_quantized_convolution *const w = work;
   const fl_conv2d *const c = w->c;
   const fl_range blocks = fl_range_of(c->batch * w->blocks, w->pieces, piece);
   fl_integer_product filled = *w->product;
   filled.k = fl_quads(filled.k) * FL_QUAD;
-  memset(scratch, 0, FL_QUAD_ROWS * filled.k);
+  memset(scratch, 0, w->rows * filled.k);
   for (size_t block = blocks.begin; block < blocks.end; ++block) {
-    const size_t n = block / w->blocks, at = block % w->blocks * FL_QUAD_ROWS, rows = w->pixels - at < FL_QUAD_ROWS ? w->pixels - at : FL_QUAD_ROWS;
+    const size_t n = block / w->blocks, at = block % w->blocks * w->rows, rows = w->pixels - at < w->rows ? w->pixels - at : w->rows;
     const uint8_t *const image = w->input + n * c->height * c->width * c->channels;
-    for (size_t r = 0; r < rows; ++r) {
-      copy_window(c, image, (at + r) / c->out_width, (at + r) % c->out_width, w->zero, (uint8_t *)scratch + r * filled.k);
-    }
-    fl_integer_product_run(NULL, &filled, scratch, filled.k, rows, w->out + (n * w->pixels + at) * filled.n, filled.n);
-  }
-}
-
-#if defined(__AVX2__)
-/* Returns FL_PANEL bytes as 16-bit numbers. */
-FL_INLINE __m256i widened(const void *bytes, const int is_signed) {
-  const __m128i loaded = _mm_loadu_si128(bytes);
-  return is_signed ? _mm256_cvtepi8_epi16(loaded) : _mm256_cvtepu8_epi16(loaded);
-}
-
-/* Returns `sums` plus the products of pairs of 16-bit numbers. */
-FL_INLINE __m256i add_pairs(__m256i sums, __m256i a, __m256i b) {
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-  return _mm256_dpwssd_epi32(sums, a, b);
-#else
-  return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b));
-#endif
-}
-#endif
-
-/* Stores the sums of products over k taps of `rows` pixels, for FL_PANEL channels from `first` on. rows and is_signed are constants when inlined. */
-FL_INLINE void sum_taps(const uint8_t *const *taps, const int8_t *weight, size_t channels, size_t k, size_t first, const size_t rows,
-                        const int is_signed, int32_t (*sums)[FL_PANEL]) {
-#if defined(__AVX2__)
-  /* Adds the products of two taps at a time in 32 bits. Interleaving changes the order of the channels, which is restored at the end. */
-  __m256i low[FL_QUAD_ROWS], high[FL_QUAD_ROWS];
-  FL_UNROLL for (size_t r = 0; r < rows; ++r) { low[r] = high[r] = _mm256_setzero_si256(); }
-  for (size_t tap = 0; tap < k; tap += 2) {
-    const int is_pair = tap + 1 < k;
-    const __m256i w = widened(weight + tap * channels + first, 1);
-    const __m256i next = is_pair ? widened(weight + (tap + 1) * channels + first, 1) : _mm256_setzero_si256();
-    const __m256i low_factors = _mm256_unpacklo_epi16(w, next), high_factors = _mm256_unpackhi_epi16(w, next);
-    FL_UNROLL for (size_t r = 0; r < rows; ++r) {
-      const uint8_t *const *const at = taps + r * k + tap;
-      const __m256i x = widened(at[0] + first, is_signed), y = widened(at[is_pair] + first, is_signed);
-      low[r] = add_pairs(low[r], _mm256_unpacklo_epi16(x, y), low_factors);
-      high[r] = add_pairs(high[r], _mm256_unpackhi_epi16(x, y), high_factors);
-    }
-  }
-  FL_UNROLL for (size_t r = 0; r < rows; ++r) {
-    _mm256_storeu_si256((void *)sums[r], _mm256_permute2x128_si256(low[r], high[r], 0x20));
-    _mm256_storeu_si256((void *)(sums[r] + 8), _mm256_permute2x128_si256(low[r], high[r], 0x31));
-  }
-#else
-  for (size_t r = 0; r < rows; ++r) {
-    int32_t totals[FL_PANEL] = {0};
-    for (size_t tap = 0; tap < k; ++tap) {
-      const uint8_t *const x = taps[r * k + tap] + first;
-      const int8_t *const w = weight + tap * channels + first;
-      for (size_t i = 0; i < FL_PANEL; ++i) {
-        totals[i] += (is_signed ? (int32_t)(int8_t)x[i] : (int32_t)x[i]) * w[i];
+    for (size_t r = 0, y = at / c->out_width, x = at % c->out_width; r < rows; ++r) {
+      copy_window(c, image, y, x, w->zero, (uint8_t *)scratch + r * filled.k);
+      if (++x == c->out_width) {
+        x = 0;
+        ++y;
       }
     }
-    memcpy(sums[r], totals, sizeof totals);
-  }
-#endif
-}
-
-FL_INLINE void run_taps(const fl_integer_product *product, const uint8_t *const *taps, size_t rows, const int is_signed, uint8_t *out) {
-  const size_t channels = product->n, k = product->k;
-  for (size_t first = 0; first < channels; first += FL_PANEL) {
-    const size_t count = channels - first < FL_PANEL ? channels - first : FL_PANEL;
-    int32_t sums[FL_QUAD_ROWS][FL_PANEL] = {{0}};
-    if (count < FL_PANEL) {
-      for (size_t i = 0; i < rows * k; ++i) {
-        for (size_t j = 0; j < count; ++j) {
-          const uint8_t byte = taps[i][first + j];
-          sums[i / k][j] += (is_signed ? (int32_t)(int8_t)byte : (int32_t)byte) * product->weight[i % k * channels + first + j];
-        }
-      }
-    } else if (rows == FL_QUAD_ROWS) {
-      sum_taps(taps, product->weight, channels, k, first, FL_QUAD_ROWS, is_signed, sums);
-    } else {
-      for (size_t r = 0; r < rows; ++r) {
-        sum_taps(taps + r * k, product->weight, channels, k, first, 1, is_signed, sums + r);
-      }
-    }
-    fl_requantize(&product->to, sums, rows, first, count, out + first, channels);
-  }
-}
-
-/* Computes a part of a depthwise convolution. In its scratch memory are a pixel outside of the image, and room for FL_QUAD_ROWS pointers for each place of
- * the kernel. */
-static void run_depthwise(const void *work, size_t piece, void *scratch) {
-  const convolution *const w = work;
-  const fl_conv2d *const c = w->c;
-  const fl_range blocks = fl_range_of(c->batch * w->blocks, w->pieces, piece);
-  uint8_t *const zeros = scratch;
-  const uint8_t **const taps = (const uint8_t **)(void *)(zeros + FL_TAKEN(uint8_t, c->channels));
-  memset(zeros, w->zero, c->channels);
-  for (size_t block = blocks.begin; block < blocks.end; ++block) {
-    const size_t n = block / w->blocks, at = block % w->blocks * FL_QUAD_ROWS, rows = w->pixels - at < FL_QUAD_ROWS ? w->pixels - at : FL_QUAD_ROWS;
-    const uint8_t *const input = w->input + n * c->height * c->width * c->channels;
-    const uint8_t **tap = taps;
-    for (size_t r = 0; r < rows; ++r) {
-      const size_t y = (at + r) / c->out_width, x = (at + r) % c->out_width;
-      const int64_t left = (int64_t)(x * c->stride_width) - (int64_t)c->padding_width;
-      const int is_within = left >= 0 && left + (int64_t)((c->kernel_width - 1) * c->dilation_width) < (int64_t)c->width;
-      for (size_t i = 0; i < c->kernel_height; ++i) {
-        const int64_t row = (int64_t)(y * c->stride_height + i * c->dilation_height) - (int64_t)c->padding_height;
-        const int is_inside = row >= 0 && row < (int64_t)c->height;
-        const uint8_t *pixel = is_inside && is_within ? input + ((size_t)row * c->width + (size_t)left) * c->channels : zeros;
-        for (size_t j = 0; is_within && j < c->kernel_width; ++j, pixel += is_inside ? c->dilation_width * c->channels : 0) {
-          *tap++ = pixel;
-        }
-        for (size_t j = 0; !is_within && j < c->kernel_width; ++j) {
-          const int64_t column = left + (int64_t)(j * c->dilation_width);
-          const int is_pixel = is_inside && column >= 0 && column < (int64_t)c->width;
-          *tap++ = is_pixel ? input + ((size_t)row * c->width + (size_t)column) * c->channels : zeros;
-        }
-      }
-    }
-    uint8_t *const out = w->out + (n * w->pixels + at) * c->channels;
-    if (w->product->is_signed) {
-      run_taps(w->product, taps, rows, 1, out);
-    } else {
-      run_taps(w->product, taps, rows, 0, out);
-    }
+    fl_integer_product_rows(&filled, scratch, filled.k, rows, w->out + (n * w->pixels + at) * filled.n, filled.n);
   }
 }
 
@@ -280,15 +165,19 @@ fl_status fl_quantized_conv2d_out(fl_context *context, fl_value *const *args, si
   const int32_t sizes[4] = {(int32_t)c.batch, (int32_t)c.out_channels, (int32_t)c.out_height, (int32_t)c.out_width};
   FL_TRY(fl_resize(context, out, sizes, 4));
   FL_CHECK(context, fl_is_channels_last(out), "the result must be stored channels last");
-  convolution work = {.c = &c, .product = &product, .input = input->data, .zero = (uint8_t)zero, .out = out->data, .pixels = c.out_height * c.out_width};
+  fl_quantized_convolution work = {.c = &c, .product = &product, .input = input->data, .zero = (uint8_t)zero, .out = out->data, .pixels = c.out_height * c.out_width};
   if (groups == 1 && fl_conv2d_is_product(&c)) {
     fl_integer_product_run(context, &product, work.input, k, c.batch * work.pixels, work.out, product.n);
     return FL_OK;
   }
   FL_CHECK(context, context->scratch_size >= fl_quantized_conv2d_scratch(args, count), "the kernel was given too little scratch memory");
-  work.blocks = (work.pixels + FL_QUAD_ROWS - 1) / FL_QUAD_ROWS;
+  work.rows = groups == 1 ? rows_of(k) : FL_QUAD_ROWS;
+  work.blocks = (work.pixels + work.rows - 1) / work.rows;
   const size_t blocks = c.batch * work.blocks, operations = c.batch * work.pixels * c.out_channels * k / FL_PANEL, wanted = fl_pieces(context, operations);
   work.pieces = blocks < wanted ? blocks : wanted;
-  fl_divide(context, work.pieces, operations, groups == 1 ? run_dense : run_depthwise, &work);
+  if (groups != 1) {
+    FL_TRY(fl_prepare_quantized_depthwise(context, &work));
+  }
+  fl_divide(context, work.pieces, operations, groups == 1 ? run_dense : fl_quantized_depthwise_piece, &work);
   return FL_OK;
 }

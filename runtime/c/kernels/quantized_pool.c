@@ -17,15 +17,12 @@ typedef struct pool {
 
 static steps steps_of(const fl_tensor *t) { return (steps){(size_t)t->strides[1], (size_t)t->strides[2], (size_t)t->strides[3]}; }
 
-/* Adds `count` (at most FL_PANEL) channels of a pixel, `step` bytes apart, to `sums`. */
+/* The channels whose sums are computed together: a pixel's loop over them is long enough for vectors. */
+#define MOST_CHANNELS (4 * FL_PANEL)
+
+/* Adds `count` (at most MOST_CHANNELS) channels of a pixel, `step` bytes apart, to `sums`. */
 FL_INLINE void add_pixel(const uint8_t *pixel, size_t count, const size_t step, const int is_signed, int32_t zero, int32_t *sums) {
-  if (count == FL_PANEL) {
-    for (size_t i = 0; i < FL_PANEL; ++i) {
-      sums[i] += (is_signed ? (int32_t)(int8_t)pixel[i * step] : (int32_t)pixel[i * step]) - zero;
-    }
-    return;
-  }
-  for (size_t i = 0; i < count; ++i) {
+  FL_INDEPENDENT for (size_t i = 0; i < count; ++i) {
     sums[i] += (is_signed ? (int32_t)(int8_t)pixel[i * step] : (int32_t)pixel[i * step]) - zero;
   }
 }
@@ -42,13 +39,22 @@ FL_INLINE void add_window(const pool *p, const uint8_t *image, size_t y, size_t 
   }
 }
 
+/* Writes the results of `count` channels, from `pixel` on. */
+static void write_panel(const pool *p, const fl_requantization *to, int32_t (*sums)[FL_PANEL], size_t count, uint8_t *pixel) {
+  uint8_t results[FL_PANEL];
+  fl_requantize(to, sums, 1, 0, count, p->out.channel == 1 ? pixel : results, FL_PANEL);
+  for (size_t i = 0; p->out.channel != 1 && i < count; ++i) {
+    pixel[i * p->out.channel] = results[i];
+  }
+}
+
 static __attribute__((noinline)) void run(const pool *p, const fl_requantization *to, const uint8_t *image, uint8_t *out) {
   for (size_t at = 0; at < p->out_size[0] * p->out_size[1]; ++at) {
     const size_t y = at / p->out_size[1], x = at % p->out_size[1];
     uint8_t *const pixel = out + y * p->out.row + x * p->out.column;
-    for (size_t first = 0; first < p->channels; first += FL_PANEL) {
-      const size_t count = p->channels - first < FL_PANEL ? p->channels - first : FL_PANEL;
-      int32_t sums[1][FL_PANEL] = {{0}};
+    for (size_t first = 0; first < p->channels; first += MOST_CHANNELS) {
+      const size_t count = p->channels - first < MOST_CHANNELS ? p->channels - first : MOST_CHANNELS;
+      int32_t sums[MOST_CHANNELS / FL_PANEL][FL_PANEL] = {{0}};
       if (p->in.channel != 1) {
         add_window(p, image, y, x, first, count, p->in.channel, p->is_signed, sums[0]);
       } else if (p->is_signed) {
@@ -56,14 +62,8 @@ static __attribute__((noinline)) void run(const pool *p, const fl_requantization
       } else {
         add_window(p, image, y, x, first, count, 1, 0, sums[0]);
       }
-      if (p->out.channel == 1) {
-        fl_requantize(to, sums, 1, 0, count, pixel + first, FL_PANEL);
-        continue;
-      }
-      uint8_t results[FL_PANEL];
-      fl_requantize(to, sums, 1, 0, count, results, FL_PANEL);
-      for (size_t i = 0; i < count; ++i) {
-        pixel[(first + i) * p->out.channel] = results[i];
+      for (size_t at_panel = 0; at_panel < count; at_panel += FL_PANEL) {
+        write_panel(p, to, sums + at_panel / FL_PANEL, count - at_panel < FL_PANEL ? count - at_panel : FL_PANEL, pixel + (first + at_panel) * p->out.channel);
       }
     }
   }
