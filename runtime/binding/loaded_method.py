@@ -3,12 +3,13 @@
 import ctypes
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from flambeau.runtime.binding.arrays import aligned_bytes, as_array, from_tensor, to_tensor
+from flambeau.runtime.binding.arrays import aligned_bytes, as_array, from_tensor, numpy_dtype, to_tensor
 from flambeau.runtime.binding.libraries import registry
 from flambeau.runtime.binding.library import (
     METHOD_BYTES,
@@ -28,6 +29,7 @@ from flambeau.runtime.binding.nesting import Nesting, parse_nesting
 from flambeau.runtime.binding.observation import Observation
 from flambeau.runtime.binding.recording import Recording
 from flambeau.support.executorch_names import ExplainsMembers
+from flambeau.support.lazy import np
 from flambeau.support.shared_memory import shared_with_written
 
 if TYPE_CHECKING:
@@ -37,8 +39,19 @@ if TYPE_CHECKING:
 INSTRUCTION_LIMIT = 10_000_000
 _ROOM = 1 << 12
 """The events of an execution for which there is room at first; where it had more, the next one has room for as many."""
+_NESTED = (list, tuple, Mapping)
 _ARGUMENTS = ["builtins.tuple", "builtins.dict"]
 """What the inputs of an exported program are: positional arguments, and keyword arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class _UsualInput:
+    """An input of fixed sizes as C takes it: an array of this shape and dtype, without gaps, gives it only its address."""
+
+    shape: tuple[int, ...]
+    dtype: "np.dtype[Any]"
+    tensor: CTensor
+    value: CValue
 
 
 class Method(ExplainsMembers):
@@ -85,6 +98,7 @@ class Method(ExplainsMembers):
             known.update((arena, self._blocks[2 + arena]) for arena in shared)
             self._lock = program.shared_lock
         self._own_outputs = self._unplaced_outputs()
+        self._usual = [self._usual_input(position, slot.tensor) for position, slot in enumerate(self.metadata.inputs)]
 
     def _describe(self, program: "Program", index: int) -> None:
         self._handle = None
@@ -97,7 +111,23 @@ class Method(ExplainsMembers):
         self.metadata = MethodMeta(program, index)
         self._where = f"method {self.metadata.name()!r}"
         self._written = self.metadata.written_inputs()
+        self._usual: list[_UsualInput | None] = [None] * len(self.metadata.inputs)
+        self._views: dict[int, tuple[int | None, Array]] = {}
         self.memory = self.metadata.memory
+
+    def _usual_input(self, position: int, info: TensorInfo | None) -> "_UsualInput | None":
+        """Returns what gives an input of fixed sizes, whose elements are in logical order, in few steps."""
+        if info is None or info.is_dynamic or position in self._written or list(info.dim_order) != sorted(info.dim_order):
+            return None
+        try:
+            array = np.empty(info.shape, numpy_dtype(info.type))
+            tensor, _ = to_tensor(array, info, "")
+        except (FlambeauError, MemoryError):
+            return None
+        value = CValue()
+        value.tag = ValueTag.TENSOR
+        value.payload.tensor = ctypes.pointer(tensor)
+        return _UsualInput(info.shape, array.dtype, tensor, value)
 
     def _unplaced_outputs(self) -> list[tuple[int, TensorInfo]]:
         """Returns the positions of the outputs in the caller's memory."""
@@ -175,7 +205,7 @@ class Method(ExplainsMembers):
         if not isinstance(cast(object, inputs), list | tuple):
             kind = type(inputs).__name__
             raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes a list or tuple of inputs, {kind} was given")
-        if kwargs or (any(isinstance(value, list | tuple | Mapping) for value in inputs) and self._nestings[0] is not None):
+        if kwargs or (any(isinstance(value, _NESTED) for value in inputs) and self._nestings[0] is not None):
             inputs = self._flatten(inputs, kwargs or {})
         if len(inputs) != len(slots):
             raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where} takes {_inputs(len(slots))}, got {len(inputs)}")
@@ -190,7 +220,7 @@ class Method(ExplainsMembers):
             self._copied: list[tuple[Array, Array]] = []
             self._given: list[Array | None] = [None] * len(inputs)
             kept = [self._set_input(position, slots[position], value) for position, value in enumerate(inputs)]
-            if (shared := shared_with_written(self._given, self._written)) is not None:
+            if self._written and (shared := shared_with_written(self._given, self._written)) is not None:
                 what = f"input {shared[0]}: the method writes to it, and it shares memory with input {shared[1]}; give a copy of one"
                 raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where}, {what}")
             owned = self._set_outputs()
@@ -304,6 +334,14 @@ class Method(ExplainsMembers):
         return leaves
 
     def _set_input(self, position: int, slot: Slot, given: object) -> object:
+        usual = self._usual[position]
+        if usual is not None and type(given) is np.ndarray:
+            array = cast("Array", given)
+            if array.shape == usual.shape and array.dtype == usual.dtype and array.flags.carray:
+                usual.tensor.data = array.ctypes.data
+                check(self._library.fl_method_set_input(self._handle, position, usual.value, self._error), self._error)
+                self._given[position] = array
+                return array
         value = CValue()
         value.tag = slot.tag
         kept: object = None
@@ -346,9 +384,17 @@ class Method(ExplainsMembers):
 
     def _output(self, position: int, keeper: tuple["Method", object, "list[Array]"], copy: bool) -> object:
         value = self._result(position)
+        # The common case in few steps; a branch may have made the output another tensor.
+        if copy and (known := self._views.get(position)) is not None and value.payload.tensor.contents.data == known[0]:
+            return known[1].copy(order="K")
         match ValueTag(value.tag):
             case ValueTag.TENSOR:
                 tensor: CTensor = value.payload.tensor.contents
+                info = self.metadata.outputs[position].tensor
+                if copy and info is not None and info.planned and not info.is_dynamic:
+                    view = from_tensor(tensor, None)
+                    self._views[position] = tensor.data, view
+                    return view.copy(order="K")
                 view = from_tensor(tensor, keeper)
                 lies_alone = any(memory.ctypes.data == tensor.data for memory in keeper[2])
                 return view.copy(order="K") if copy and not lies_alone else view

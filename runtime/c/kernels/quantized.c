@@ -72,7 +72,7 @@ size_t fl_quantized_conv2d_scratch(fl_value *const *args, size_t count) {
 }
 
 /* Copies bytes as memcpy does, without a call, because a row of the first layer's window has few bytes. */
-FL_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t count) {
+static void copy_bytes(uint8_t *to, const uint8_t *from, size_t count) {
   if (count > 16) {
     memcpy(to, from, count);
   } else if (count >= 8) {

@@ -216,12 +216,22 @@ FL_INLINE __m256i add_pairs(__m256i sums, __m256i a, __m256i b) {
 }
 #endif
 
-/* Stores the sums of products over k taps of `rows` pixels, for FL_PANEL channels from `first` on. rows and is_signed are constants when inlined. */
+/* Adds the products over k taps of a pixel to its sums, for `count` channels from `first` on. */
+FL_INLINE void add_taps(const uint8_t *const *taps, const int8_t *weight, size_t channels, size_t k, size_t first, size_t count, const int is_signed,
+                        int32_t *sums) {
+  for (size_t tap = 0; tap < k; ++tap) {
+    const uint8_t *const x = taps[tap] + first;
+    const int8_t *const w = weight + tap * channels + first;
+    FL_INDEPENDENT for (size_t i = 0; i < count; ++i) { sums[i] += (is_signed ? (int32_t)(int8_t)x[i] : (int32_t)x[i]) * w[i]; }
+  }
+}
+
+#if defined(__AVX2__)
+/* Stores the sums of products over k taps of `rows` pixels, for FL_PANEL channels from `first` on. rows and is_signed are constants when inlined.
+ * Adds the products of two taps at a time in 32 bits. Interleaving changes the order of the channels, which is restored at the end. */
 FL_INLINE void sum_taps(const uint8_t *const *taps, const int8_t *weight, size_t channels, size_t k, size_t first, const size_t rows,
                         const int is_signed, int32_t (*sums)[FL_PANEL]) {
   const size_t steps = steps_of(k);
-#if defined(__AVX2__)
-  /* Adds the products of two taps at a time in 32 bits. Interleaving changes the order of the channels, which is restored at the end. */
   __m256i low[FL_QUAD_ROWS], high[FL_QUAD_ROWS];
   FL_UNROLL for (size_t r = 0; r < rows; ++r) { low[r] = high[r] = _mm256_setzero_si256(); }
   for (size_t tap = 0; tap < k; tap += 2) {
@@ -240,39 +250,26 @@ FL_INLINE void sum_taps(const uint8_t *const *taps, const int8_t *weight, size_t
     _mm256_storeu_si256((void *)sums[r], _mm256_permute2x128_si256(low[r], high[r], 0x20));
     _mm256_storeu_si256((void *)(sums[r] + 8), _mm256_permute2x128_si256(low[r], high[r], 0x31));
   }
-#else
-  for (size_t r = 0; r < rows; ++r) {
-    int32_t totals[FL_PANEL] = {0};
-    for (size_t tap = 0; tap < k; ++tap) {
-      const uint8_t *const x = taps[r * steps + tap] + first;
-      const int8_t *const w = weight + tap * channels + first;
-      for (size_t i = 0; i < FL_PANEL; ++i) {
-        totals[i] += (is_signed ? (int32_t)(int8_t)x[i] : (int32_t)x[i]) * w[i];
-      }
-    }
-    memcpy(sums[r], totals, sizeof totals);
-  }
-#endif
 }
+#endif
 
 FL_INLINE void run_taps(const fl_integer_product *product, const uint8_t *const *taps, size_t rows, const int is_signed, uint8_t *out) {
   const size_t channels = product->n, k = product->k, steps = steps_of(k);
   for (size_t first = 0; first < channels; first += FL_PANEL) {
     const size_t count = channels - first < FL_PANEL ? channels - first : FL_PANEL;
     int32_t sums[FL_QUAD_ROWS][FL_PANEL] = {{0}};
-    if (count < FL_PANEL) {
-      for (size_t i = 0; i < rows * k; ++i) {
-        for (size_t j = 0; j < count; ++j) {
-          const uint8_t byte = taps[i / k * steps + i % k][first + j];
-          sums[i / k][j] += (is_signed ? (int32_t)(int8_t)byte : (int32_t)byte) * product->weight[i % k * channels + first + j];
-        }
-      }
-    } else if (rows == FL_QUAD_ROWS) {
+    size_t r = 0;
+#if defined(__AVX2__)
+    if (count == FL_PANEL && rows == FL_QUAD_ROWS) {
       sum_taps(taps, product->weight, channels, k, first, FL_QUAD_ROWS, is_signed, sums);
-    } else {
-      for (size_t r = 0; r < rows; ++r) {
-        sum_taps(taps + r * steps, product->weight, channels, k, first, 1, is_signed, sums + r);
-      }
+      r = rows;
+    }
+    for (; count == FL_PANEL && r < rows; ++r) {
+      sum_taps(taps + r * steps, product->weight, channels, k, first, 1, is_signed, sums + r);
+    }
+#endif
+    for (; r < rows; ++r) {
+      add_taps(taps + r * steps, product->weight, channels, k, first, count, is_signed, sums[r]);
     }
     fl_requantize(&product->to, sums, rows, first, count, out + first, channels);
   }

@@ -21,13 +21,13 @@ static steps steps_of(const fl_tensor *t) { return (steps){(size_t)t->strides[1]
 #define MOST_CHANNELS (4 * FL_PANEL)
 
 /* Adds `count` (at most MOST_CHANNELS) channels of a pixel, `step` bytes apart, to `sums`. */
-FL_INLINE void add_pixel(const uint8_t *pixel, size_t count, const size_t step, const int is_signed, int32_t zero, int32_t *sums) {
+FL_INLINE void add_pixel(const uint8_t *pixel, size_t count, const size_t step, int is_signed, int32_t zero, int32_t *sums) {
   FL_INDEPENDENT for (size_t i = 0; i < count; ++i) {
     sums[i] += (is_signed ? (int32_t)(int8_t)pixel[i * step] : (int32_t)pixel[i * step]) - zero;
   }
 }
 
-FL_INLINE void add_window(const pool *p, const uint8_t *image, size_t y, size_t x, size_t first, size_t count, const size_t step, const int is_signed, int32_t *sums) {
+FL_INLINE void add_window(const pool *p, const uint8_t *image, size_t y, size_t x, size_t first, size_t count, const size_t step, int is_signed, int32_t *sums) {
   for (size_t i = 0; i < p->kernel[0]; ++i) {
     const size_t row = y * p->stride[0] + i - p->padding[0]; /* wraps around for rows before the image */
     for (size_t j = 0; row < p->size[0] && j < p->kernel[1]; ++j) {
@@ -57,10 +57,8 @@ static __attribute__((noinline)) void run(const pool *p, const fl_requantization
       int32_t sums[MOST_CHANNELS / FL_PANEL][FL_PANEL] = {{0}};
       if (p->in.channel != 1) {
         add_window(p, image, y, x, first, count, p->in.channel, p->is_signed, sums[0]);
-      } else if (p->is_signed) {
-        add_window(p, image, y, x, first, count, 1, 1, sums[0]);
       } else {
-        add_window(p, image, y, x, first, count, 1, 0, sums[0]);
+        add_window(p, image, y, x, first, count, 1, p->is_signed, sums[0]);
       }
       for (size_t at_panel = 0; at_panel < count; at_panel += FL_PANEL) {
         write_panel(p, to, sums + at_panel / FL_PANEL, count - at_panel < FL_PANEL ? count - at_panel : FL_PANEL, pixel + (first + at_panel) * p->out.channel);
