@@ -165,7 +165,7 @@ bench: $(RUNTIME) ## latency, compile time, size and memory beside other engines
 	$(BIN)/python -m pip install --quiet --group bench --group onnxruntime-test
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/delegates.py
-	$(BIN)/python benchmarks/shares/operators.py
+	$(BIN)/python benchmarks/operator_shares/operators.py
 	$(BIN)/python benchmarks/quantized.py
 	$(BIN)/python benchmarks/llm.py
 
@@ -179,7 +179,7 @@ findings: ## what outside tools do that surprises, shown without Flambeau; insta
 docs: $(RUNTIME) ## write the generated pages, and those from recorded figures
 	$(BIN)/python -m flambeau.tools.reference.pages
 	$(BIN)/python benchmarks/latency_chart.py
-	$(BIN)/python benchmarks/shares/page.py
+	$(BIN)/python benchmarks/operator_shares/page.py
 
 site: $(RUNTIME) ## build the site of docs/ into build/site
 	@# With --quiet, mkdocs does not count warnings, and a broken link would pass.

@@ -20,9 +20,9 @@ from typing import Any, cast
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy, whose product measures the peak
 
 import torch
+from operator_shares.single_operators import Case, cases
 from rich.console import Console
 from rich.table import Table
-from shares.single_operators import Case, cases
 
 import flambeau
 from flambeau import EdgeCompileConfig, to_edge

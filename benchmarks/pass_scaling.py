@@ -18,13 +18,16 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from opt_modules import Problem, Source, problems
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.registry import own_pass_names
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "helpers"))
+from opt_modules import Problem, Source, problems
 
 SIZES = (2_000, 16_000)
 LIMIT = 10.0

@@ -1,6 +1,6 @@
 """Writes docs/reference/kernels.md from the records of `benchmarks/kernels.py --json` beside this file, one for each instruction set.
 
-python benchmarks/shares/page.py
+python benchmarks/operator_shares/page.py
 """
 
 from __future__ import annotations

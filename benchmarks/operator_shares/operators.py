@@ -1,7 +1,7 @@
 """Compares the latency of single operators between Flambeau's and stock ExecuTorch's kernels, which run the same program in turns.
 
-    python benchmarks/shares/operators.py
-    FLAMBEAU_LIBRARY=build/c/x86-64-v3/libflambeau.so python benchmarks/shares/operators.py --json
+    python benchmarks/operator_shares/operators.py
+    FLAMBEAU_LIBRARY=build/c/x86-64-v3/libflambeau.so python benchmarks/operator_shares/operators.py --json
 
 Each figure is a median over runs through the Python bindings and includes their cost; a ratio above 1 means that ExecuTorch is faster.
 """
