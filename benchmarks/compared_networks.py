@@ -31,18 +31,6 @@ class Picked(nn.Module):
         return found if self.result is None else getattr(found, self.result)
 
 
-class Called(nn.Module):
-    """A function of tensors."""
-
-    def __init__(self, function: Callable[..., Tensor]):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        """Returns what the function does."""
-        return self.function(*inputs)
-
-
 def mobilenet_v3_small() -> Network:
     """MobileNetV3-Small, as in table 2 of its paper (arXiv:1905.02244)."""
     layers: list[nn.Module] = [ConvNorm(3, 16, 3, 2, activation=nn.Hardswish())]

@@ -19,7 +19,8 @@ from typing import Any, cast
 import executorch.kernels.quantized  # pyright: ignore[reportUnusedImport] it registers kernels
 import executorch.runtime
 import torch
-from torch import Tensor, nn
+from single_operators import Function
+from torch import Tensor
 
 from flambeau import to_edge
 from flambeau.runtime import Runtime
@@ -58,18 +59,9 @@ def _cases() -> dict[str, Case]:
     }
 
 
-class _Function(nn.Module):
-    def __init__(self, function: Callable[..., Any]):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Tensor) -> Any:
-        return self.function(*inputs)
-
-
 def measure(function: Callable[..., Any], inputs: tuple[Tensor, ...], seconds: float) -> tuple[float, float]:
     """Returns the median microseconds of a run of one program in Flambeau's runtime and in ExecuTorch's, in turns for `seconds`."""
-    program = to_edge(torch.export.export(_Function(function), inputs)).to_executorch().buffer
+    program = to_edge(torch.export.export(Function(function), inputs)).to_executorch().buffer
     ours = Runtime.get().load_program(program).load_method("forward")
     stock = cast(Any, executorch.runtime).Runtime.get().load_program(program).load_method("forward")
     arrays = [item.numpy() for item in inputs]

@@ -30,25 +30,28 @@ class Case:
     reasons: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class _Function(nn.Module):
+class Function(nn.Module):
+    """A function of tensors."""
+
     def __init__(self, function: Callable[..., Any]):
         super().__init__()
         self.function = function
 
     def forward(self, *inputs: Tensor) -> Any:
+        """Returns the results of the function."""
         return self.function(*inputs)
 
 
 def _unary(function: Callable[[Tensor], Any]) -> nn.Module:
-    return _Function(function)
+    return Function(function)
 
 
 def _binary(function: Callable[[Tensor, Tensor], Any]) -> nn.Module:
-    return _Function(function)
+    return Function(function)
 
 
 def _ternary(function: Callable[[Tensor, Tensor, Tensor], Any]) -> nn.Module:
-    return _Function(function)
+    return Function(function)
 
 
 def _products() -> Iterator[Case]:
@@ -61,7 +64,7 @@ def _products() -> Iterator[Case]:
         (1, 4096, 4096, ""),
     ):
         yield Case(f"linear {rows}×{columns}×{inner}{where}", nn.Linear(inner, columns), (torch.randn(rows, inner),))
-    yield Case("matmul of 12 pairs 128×128×64", _Function(torch.matmul), (torch.randn(12, 128, 64), torch.randn(12, 64, 128)))
+    yield Case("matmul of 12 pairs 128×128×64", Function(torch.matmul), (torch.randn(12, 128, 64), torch.randn(12, 64, 128)))
 
 
 _CONVOLUTIONS = (
@@ -131,7 +134,7 @@ def _rows() -> Iterator[Case]:
     yield Case("group norm of 8 groups", nn.GroupNorm(8, 64), (torch.randn(1, 64, 56, 56),))
     for length, keys, name in ((128, 128, ""), (1, 512, ", one query")):
         shapes = torch.randn(1, 12, length, 64), torch.randn(1, 12, keys, 64), torch.randn(1, 12, keys, 64)
-        yield Case(f"attention of 12 heads, {keys} keys{name}", _Function(functional.scaled_dot_product_attention), shapes)
+        yield Case(f"attention of 12 heads, {keys} keys{name}", Function(functional.scaled_dot_product_attention), shapes)
 
 
 def _chain(x: Tensor, y: Tensor) -> Tensor:
@@ -140,9 +143,9 @@ def _chain(x: Tensor, y: Tensor) -> Tensor:
 
 def _elements() -> Iterator[Case]:
     wide = torch.randn(256, 768)
-    yield Case("add", _Function(torch.add), (wide, wide + 1))
-    yield Case("mul of rows by a column", _Function(torch.mul), (wide, wide[:, :1].clone()))
-    yield Case("chain of six operators", _Function(_chain), (wide, wide + 1))
+    yield Case("add", Function(torch.add), (wide, wide + 1))
+    yield Case("mul of rows by a column", Function(torch.mul), (wide, wide[:, :1].clone()))
+    yield Case("chain of six operators", Function(_chain), (wide, wide + 1))
     activations: tuple[tuple[str, Callable[[Tensor], Any]], ...] = (
         ("relu", torch.relu), ("sigmoid", torch.sigmoid), ("tanh", torch.tanh), ("gelu", functional.gelu),
         ("hardswish", functional.hardswish), ("exp", torch.exp), ("rsqrt", lambda x: torch.rsqrt(x.abs() + 1)),
@@ -183,7 +186,7 @@ def _movements() -> Iterator[Case]:
     yield Case("gather", _binary(lambda x, i: x.gather(1, i)), (wide, torch.randint(0, 768, (256, 768))))
     yield Case("index of rows", _binary(lambda x, i: x[i]), (wide, torch.randint(0, 256, (256,))))
     yield Case(
-        "index_put, overlapping windows", _Function(_overlap), (torch.randn(4, 16, 256), torch.arange(16)[:, None] * 64 + torch.arange(256))
+        "index_put, overlapping windows", Function(_overlap), (torch.randn(4, 16, 256), torch.arange(16)[:, None] * 64 + torch.arange(256))
     )
     yield Case("index_put of rows", _ternary(lambda x, i, y: x.index_put((i,), y)), (wide, torch.randperm(256)[:128], wide[:128].clone()))
     yield Case("scatter_add", _ternary(lambda x, i, y: x.scatter_add(1, i, y)), (wide, torch.randint(0, 768, (256, 768)), wide + 1))
