@@ -52,6 +52,11 @@ DataPaths = Annotated[
 AllowUnregistered = Annotated[bool, typer.Option("--allow-unregistered-dialect", help="accept operations of unknown dialects")]
 AsJson = Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")]
 
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", min=1, help="work in N processes at the same time; by default, in the one of the command"),
+]
+
 Backends = Annotated[
     list[str] | None,
     typer.Option(

@@ -14,9 +14,10 @@ from rich.console import Console
 
 from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.commands.engines import EngineError
-from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
+from flambeau.tools.commands.shared_options import AsJson, Jobs, LoadPlugins
 from flambeau.tools.conformance.conformance import GRAPHS, ConformanceOptions, judge
 from flambeau.tools.conformance.conformance_report import Report
+from flambeau.tools.jobs.executors import open_executor
 
 
 def test_backend_command(
@@ -36,6 +37,7 @@ def test_backend_command(
             " gives a function from arrays to arrays; may be given again",
         ),
     ] = None,
+    jobs: Jobs = None,
     load_plugin: LoadPlugins = None,
     json: AsJson = False,
 ) -> None:
@@ -44,10 +46,12 @@ def test_backend_command(
     Prints a table of its operators and their results, and each failure with the seed that shows it alone. Fails if there are failures.
     """
     console = stderr_console()
-    with working(console, f"testing {backend}") as status:
+    with working(console, f"testing {backend}") as status, open_executor(jobs) as executor:
         progress = ProgressLine(console, status, f"testing {backend}")
         options = ConformanceOptions(seed, graphs, quantized, size, keep, dict(map(_engine, engine or ())))
-        report = judge(backend, options, lambda found: progress(f"{found.graphs} of {graphs} graphs, {len(found.failures)} failures"))
+        report = judge(
+            backend, options, lambda found: progress(f"{found.graphs} of {graphs} graphs, {len(found.failures)} failures"), executor
+        )
     if json:
         print_json(report.data())
     else:
@@ -67,7 +71,8 @@ def _engine(text: str) -> tuple[str, str]:
 def _print(report: Report, options: Sequence[str]) -> None:
     _print_table(report)
     for failure in report.failures:
-        where = "" if failure.seed is None else f"seed {failure.seed}, {failure.kind}, {', '.join(failure.operators)}: "
+        known = filter(None, (failure.kind, *failure.operators))
+        where = "" if failure.seed is None else f"{', '.join([f'seed {failure.seed}', *known])}: "
         print(f"failed: {where}{failure.check}: {failure.details}")
         if failure.seed is not None:
             print(f"  {shlex.join(['flambeau', 'test-backend', report.backend, '--seed', str(failure.seed), '--graphs', '1', *options])}")

@@ -56,11 +56,13 @@ class Report:
         self.graphs += 1
         self.partitions += outcome.partitions
         self.payloads.update(outcome.origins)
-        for (name, reason), count in (outcome.graph.refused + outcome.given_back).items():
+        for name, why in outcome.absent.items():
+            self.absent.setdefault(name, why)
+        for (name, reason), count in (outcome.refused + outcome.given_back).items():
             self.operators[name].refused[reason] += count
         failure = outcome.failure
         back = {name for name, _ in outcome.given_back}
-        for name in outcome.graph.operators:
+        for name in outcome.operators:
             self.operators[name].tried += 1
             self.operators[name].ok += failure is None and name not in back
             self.operators[name].failed += failure is not None and name in failure.operators

@@ -4,33 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from flambeau.runtime.binding.libraries import add_backend, add_kernels
 from flambeau.support.lazy import Array
-
-
-@dataclass(frozen=True)
-class Start:
-    """The first message to the process of an engine."""
-
-    engine: str
-    """The function that loads programs: `package.module:name` or `file.py:name`."""
-    path: Sequence[str]
-    backends: Mapping[str, Path]
-    kernels: Mapping[str, Path]
-    memory: int | None = None
-    """The memory limit of the process in bytes; None for no limit."""
-
-    def register(self) -> None:
-        """Makes the libraries of plug-ins known to our runtime in this process."""
-        for name, library in self.backends.items():
-            add_backend(name, library)
-        for name, library in self.kernels.items():
-            add_kernels(name, library)
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,24 @@
-"""The process of an engine: reads programs from stdin and writes results to the original stdout. A crash ends only this process."""
+"""What the process of an engine does with a request."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
-import pickle
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from flambeau.support.lazy import Array
-from flambeau.tools.conformance.engine_requests import Reply, Request, Start
+from flambeau.tools.conformance.engine_requests import Reply, Request
 
 Load = Callable[..., Callable[[Sequence[Array]], Sequence[object]]]
 _ROUNDS = 3
 
 
+@cache
 def find_function(place: str) -> Load:
     """Returns the function at `package.module:name` or `file.py:name`. Raises ImportError, AttributeError."""
     module, _, name = place.rpartition(":")
@@ -32,14 +31,14 @@ def find_function(place: str) -> Load:
     return getattr(found, name)
 
 
-def _answer(load: Load, request: Request) -> Reply:
+def answer(engine: str, request: Request) -> Reply:
+    """Runs a request on the engine at `package.module:name` or `file.py:name`, which is loaded once."""
     try:
-        results = _results(load, request)
+        return Reply(results=_results(find_function(engine), request))
     except NotImplementedError as error:
         return Reply(absent=str(error))
     except Exception as error:
         return Reply(error=str(error))
-    return Reply(results=results)
 
 
 def _results(load: Load, request: Request) -> list[list[list[Array]]]:
@@ -55,28 +54,3 @@ def _results(load: Load, request: Request) -> list[list[list[Array]]]:
         return [[call[index] for call in found] for index in range(len(instances))]
     with ThreadPoolExecutor(len(instances)) as pool:
         return [result for _ in range(_ROUNDS) for result in pool.map(run, instances)]
-
-
-def main() -> None:
-    """Answers requests until there are no more."""
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # the output of libraries is no reply
-    start: Start = pickle.load(sys.stdin.buffer)
-    sys.path[:] = start.path
-    if start.memory is not None:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (start.memory, start.memory))
-    start.register()
-    load = find_function(start.engine)
-    while True:
-        try:
-            request: Request = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        pickle.dump(_answer(load, request), replies)
-        replies.flush()
-
-
-if __name__ == "__main__":
-    main()

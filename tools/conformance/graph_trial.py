@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from xdsl.dialects.builtin import UnitAttr
@@ -48,11 +48,13 @@ class Failure:
 
 @dataclass
 class Outcome:
-    """The outcome of trying a graph."""
+    """The outcome of trying a graph. It does not depend on other graphs, and can be sent between processes."""
 
-    graph: Graph
+    operators: Counter[str]
+    """The number of operations of each operator that the backend takes."""
+    refused: Counter[tuple[str, str]]
+    """The number of times that the table refused a drawn operator, by operator and reason."""
     partitions: int = 0
-    payloads: Sequence[Payload] = ()
     origins: Counter[str] = field(default_factory=Counter[str])
     """The number of payloads by their state, and the tool that made them."""
     given_back: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
@@ -60,6 +62,20 @@ class Outcome:
     failure: Failure | None = None
     passed: list[str] = field(default_factory=list[str])
     """The checks that the graph passed."""
+    absent: dict[str, str] = field(default_factory=dict[str, str])
+    """Missing engines and compilers of payloads, with the reasons."""
+    refusals: dict[str, str] = field(default_factory=dict[str, str])
+    """By engine, why it ran neither the whole graph nor the partitioned one."""
+    is_example: bool = False
+    """Whether the graph was compiled to a program with payloads."""
+
+
+class Example(NamedTuple):
+    """A graph that was compiled to payloads, and its program."""
+
+    graph: Graph
+    payloads: Sequence[Payload]
+    request: Request
 
 
 class _Attempt:
@@ -68,7 +84,9 @@ class _Attempt:
     def __init__(self, trial: Trial, graph: Graph):
         self.trial = trial
         self.graph = graph
-        self.outcome = Outcome(graph)
+        self.outcome = Outcome(graph.operators, graph.refused)
+        self.payloads: Sequence[Payload] = ()
+        self.example: Example | None = None
         self.forms = Forms(trial.partitioner, graph.module, graph.context)
         self.at = ""
 
@@ -79,10 +97,11 @@ class _Attempt:
             return self.outcome
         try:
             self.compile()
-            if self.outcome.payloads:
+            if self.payloads:
                 self.execute()
         except Exception as error:
             self.outcome.failure = Failure(self.at, in_words(error))
+        self.outcome.is_example = self.example is not None
         return self.outcome
 
     @contextmanager
@@ -103,40 +122,37 @@ class _Attempt:
         with self.step("numpy on the converted form"):
             self.compare(lambda inputs: interpret(forms.module, graph.context).run("forward", inputs))
         if (missing := backend.missing()) is not None:
-            self.trial.absent["encode"] = missing
+            self.outcome.absent["encode"] = missing
             return
         with self.step("encode"):
-            self.outcome.payloads = forms.lower()
+            self.payloads = forms.lower()
         self.outcome.origins.update(str(origin_of(op)) for op in forms.module.body.block.ops if isinstance(op, PayloadOp))
         if backend.simulate is not None or backend.decode is not None:
             self.run_payloads("simulator" if backend.simulate is not None else DECODED)
         else:
-            self.trial.absent[DECODED] = "the backend has neither decode nor simulate"
+            self.outcome.absent[DECODED] = "the backend has neither decode nor simulate"
         if backend.decode is None:
             return
         with self.step("decode of bad payloads"):
-            check_decode(backend, self.outcome.payloads, random.Random(graph.seed))
+            check_decode(backend, self.payloads, random.Random(graph.seed))
 
     def run_payloads(self, check: str) -> None:
         """Runs the payloads as the interpreter does, unless the simulator is not here. Raises Disagreement, and other errors."""
-        if check in self.trial.absent:
-            return
         try:
             with self.step(check):
                 self.compare(lambda inputs: interpret(self.forms.module, self.graph.context, run_payload).run("forward", inputs))
         except HardwareOnlyError as error:
-            self.trial.absent[check] = str(error.__cause__ or error)
+            self.outcome.absent[check] = str(error.__cause__ or error)
 
     def execute(self) -> None:
         """Runs the program on each engine, beside that of the whole graph."""
-        if not self.trial.engines or (whole := _whole_program(self.graph)) is None:
+        if (whole := _whole_program(self.graph)) is None:
             return
         with self.step("compile"):
             program = self.forms.emit()
-        if self.trial.example is None:
-            self.trial.example = self.graph, self.outcome.payloads, Request(program, self.graph.calls)
         runtime, calls = self.trial.runtime, self.graph.calls
-        judges = [engine for engine in list(self.trial.engines) if self.execute_on(engine, whole, program)]
+        self.example = Example(self.graph, self.payloads, Request(program, calls))
+        judges = [engine for engine in self.trial.engines if self.execute_on(engine, whole, program)]
         if runtime in judges:
             with self.step(f"{runtime.name}, two instances"):
                 self.compare_all(runtime.ask(Request(program, calls, instances=2)))
@@ -149,8 +165,7 @@ class _Attempt:
         """Compares an engine's results for the partitioned and the whole graph. Returns whether the engine can run both."""
         found = engine.ask(Request(program, self.graph.calls))
         if found.absent is not None:
-            self.trial.absent[engine.name] = found.absent
-            self.trial.engines.remove(engine)
+            self.outcome.absent[engine.name] = found.absent
             return False
         expected = engine.ask(Request(whole, self.graph.calls))
         try:
@@ -165,7 +180,7 @@ class _Attempt:
             why = expected.error if found.error is not None else None
         if why is not None:
             # It is not about the backend: such as sizes that a kernel refuses when they come, or a kernel that is wrong.
-            self.trial.refusals.setdefault(engine.name, why)
+            self.outcome.refusals[engine.name] = why
             return False
         with self.step(f"{engine.name}, several partitions" if self.outcome.partitions > 1 else f"{engine.name}, one partition"):
             self.compare_all(found)
@@ -228,16 +243,17 @@ class Trial:
         self.partitioner = partitioner
         self.runtime = runtime
         self.engines = [runtime, *others]
-        self.absent: dict[str, str] = {}
-        """Missing engines and compilers of payloads, with the reasons."""
-        self.refusals: dict[str, str] = {}
-        """By engine, why it ran neither a whole graph nor the partitioned one, of the first such graph."""
-        self.example: tuple[Graph, Sequence[Payload], Request] | None = None
-        """The first graph that was compiled to payloads, and its program."""
+        self.example: Example | None = None
+        """The first graph that was compiled to a program with payloads."""
+        self.has_runtime = True
+        """Whether our runtime can run such programs."""
 
     def run(self, graph: Graph) -> Outcome:
         """Tries a graph. If it fails, finds the operators that fail alone."""
-        outcome = _Attempt(self, graph).run()
+        attempt = _Attempt(self, graph)
+        outcome = attempt.run()
+        self.example = self.example or attempt.example
+        self.has_runtime = self.has_runtime and self.runtime.name not in outcome.absent
         if (found := outcome.failure) is not None:
             guilty = tuple(dict.fromkeys(name for name, alone in self._alone(graph) if _Attempt(self, alone).run().failure is not None))
             operators = found.operators or guilty or tuple(sorted(graph.operators))

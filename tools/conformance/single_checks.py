@@ -51,22 +51,21 @@ def _absent_tools(trial: Trial) -> Sequence[str] | None:
 def _absence(trial: Trial, modules: Sequence[str], tools: Sequence[Tool]) -> Sequence[str] | None:
     if not (modules or tools) or trial.example is None:
         return None
-    graph, payloads, _ = trial.example
-    check_absence(str(trial.partitioner), modules, tools, payloads, graph.seed)
+    check_absence(str(trial.partitioner), modules, tools, trial.example.payloads, trial.example.graph.seed)
     return []
 
 
 def _unknown_option(trial: Trial) -> Sequence[str] | None:
-    if trial.example is None or trial.runtime not in trial.engines:
+    if trial.example is None or not trial.has_runtime:
         return None
-    check_unknown_option(trial.runtime, trial.example[2])
+    check_unknown_option(trial.runtime, trial.example.request)
     return []
 
 
 def _absent_library(trial: Trial) -> Sequence[str] | None:
-    if trial.example is None or trial.runtime not in trial.engines:
+    if trial.example is None or not trial.has_runtime:
         return None
-    return [] if check_absent_library(trial.runtime, trial.example[2]) else None
+    return [] if check_absent_library(trial.runtime, trial.example.request) else None
 
 
 SINGLE_CHECKS: dict[str, Check] = {
