@@ -4,6 +4,8 @@
     python benchmarks/compare.py
     python benchmarks/compare.py mobilenet_v2 minilm --threads 1 --engines flambeau xnnpack
     python benchmarks/compare.py --json > benchmarks/latency.json  # latency_chart.py draws it
+    python benchmarks/compare.py --files build/compared --build-only  # the files, on a machine that need not be quiet
+    python benchmarks/compare.py --files build/compared
 
 Every engine runs the same exported program, in float32, in a process of its own, which stands still while another one has its turn, so that
 threads that wait take no time from it. In a round each engine has a slice of many calls, which counts by its fastest one; a slice in which
@@ -41,12 +43,17 @@ FOREIGN = 0.25
 """Processors that other programs may take during a slice that counts."""
 ENOUGH = 4
 """Rounds that count; where fewer would, all do."""
+LONG = 20.0
+"""CPU seconds of a compilation that is not repeated."""
 SUFFIXES = {"onnxruntime": ".onnx", "openvino": ".xml", "inductor": ".pt2"}
 """Of files that are not `.pte`."""
 
 
 def build(name: str, engine: str, folder: Path) -> dict[str, Any]:
-    """Writes an engine's file of a network, and returns the least CPU seconds of two times, of which the first includes imports."""
+    """Writes an engine's file of a network, and returns the least CPU seconds of two times, of which the first includes imports.
+
+    A first time of more than a few seconds stands alone: imports are a small part of it.
+    """
     import torch
 
     module, inputs = network(name)
@@ -57,6 +64,8 @@ def build(name: str, engine: str, folder: Path) -> dict[str, Any]:
         start = time.process_time()
         ENGINES[engine].write(program, path)
         seconds.append(time.process_time() - start)
+        if seconds[0] > LONG:
+            break
     files = [file for file in folder.iterdir() if file.stem == engine]
     return {"compile_seconds": min(seconds), "bytes": sum(file.stat().st_size for file in files)}
 
@@ -255,19 +264,26 @@ def measure(folder: Path, engines: list[str], threads: int, rounds: int) -> dict
     return found
 
 
-def compare(name: str, engines: list[str], threads: list[int], rounds: int, say: Callable[[str], None]) -> dict[str, Any]:
-    """Returns all figures of a network."""
-    with tempfile.TemporaryDirectory() as temporary:
-        result: dict[str, Any] = {"engines": {}, **step("prepare", name, temporary)}
-        for engine in engines:
+def make(name: str, engines: list[str], folder: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """Makes the files of a network that are not in the folder, and returns what is known of them without running them."""
+    known = folder / "known.json"
+    result: dict[str, Any] = json.loads(known.read_text()) if known.exists() else {"engines": {}, **step("prepare", name, str(folder))}
+    for engine in engines:
+        if engine not in result["engines"] or not path_of(engine, folder).exists():
             say(f"{name}: {ENGINES[engine].title} compiles")
-            result["engines"][engine] = step("build", name, engine, temporary)
-        if OURS[0] in engines:
-            result |= step("operations", temporary)
-        made = [engine for engine in engines if "failed" not in result["engines"][engine]]
-        for count in threads:
-            say(f"{name}: {len(made)} engines run with {count} thread{'' if count == 1 else 's'}")
-            result[f"threads_{count}"] = measure(Path(temporary), made, count, rounds)
+            result["engines"][engine] = step("build", name, engine, str(folder))
+            known.write_text(json.dumps(result))
+    return result | {"engines": {engine: result["engines"][engine] for engine in engines}}
+
+
+def compare(made: Mapping[str, Any], folder: Path, threads: list[int], rounds: int) -> dict[str, Any]:
+    """Returns all figures of a network whose files are made."""
+    result = dict(made)
+    engines = [engine for engine, row in made["engines"].items() if "failed" not in row]
+    if OURS[0] in engines:
+        result |= step("operations", str(folder))
+    for count in threads:
+        result[f"threads_{count}"] = measure(folder, engines, count, rounds)
     return result
 
 
@@ -275,6 +291,17 @@ def best_peer(figures: Mapping[str, Mapping[str, Any]]) -> tuple[str, float] | N
     """Returns the fastest of the other engines, and Flambeau's time divided by its own."""
     peers = {name: row["ratio"] for name, row in figures.items() if name not in OURS and "ratio" in row}
     return max(peers.items(), key=lambda item: item[1]) if peers else None
+
+
+def summary(name: str, result: Mapping[str, Any], threads: list[int]) -> str:
+    """Returns a line on a network, for people who wait for the tables."""
+    parts = list[str]()
+    for count in threads:
+        figures = result[f"threads_{count}"]
+        best, ours = best_peer(figures), figures.get(OURS[0], {})
+        against = f", {best[1]:.2f} of {best[0]}" if best else ""
+        parts.append(f"{ours['milliseconds']:.3f} ms{against}" if "milliseconds" in ours else "failed")
+    return f"{name}: {'; '.join(parts)}"
 
 
 def print_tables(results: Mapping[str, Any], threads: list[int], engines: list[str], machines: Mapping[int, Mapping[str, float]]) -> None:
@@ -341,6 +368,8 @@ def main() -> int:
     parser.add_argument("--engines", nargs="+", choices=list(ENGINES), help="all that are installed if none is named")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--files", type=Path, help="a folder that keeps the engines' files; those that are there are not made again")
+    parser.add_argument("--build-only", action="store_true", help="make the files, and run nothing")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON on stdout")
     parser.add_argument("--step", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -351,17 +380,27 @@ def main() -> int:
     unknown = [name for name in options.models if name not in NETWORKS]
     if unknown:
         parser.error(f"no network {', '.join(unknown)}; there are {', '.join(NETWORKS)}")
+    if options.build_only and options.files is None:
+        parser.error("--build-only needs a folder that keeps the files: --files FOLDER")
     from rich.console import Console
 
     from flambeau.tools.profiling.machine import machine_name
 
     console = Console(stderr=True, highlight=False)
     engines = options.engines or [name for name, engine in ENGINES.items() if engine.is_installed()]
-    machines = {count: step("machine", str(count), threads=count) for count in options.threads}
     results: dict[str, Any] = {}
-    for name in options.models or list(NETWORKS):
-        with console.status(name) as status:
-            results[name] = compare(name, engines, options.threads, options.rounds, status.update)
+    with tempfile.TemporaryDirectory() as temporary, console.status("") as status:
+        machines = {} if options.build_only else {count: step("machine", str(count), threads=count) for count in options.threads}
+        for name in options.models or list(NETWORKS):
+            folder = (options.files or Path(temporary)) / name
+            folder.mkdir(parents=True, exist_ok=True)
+            made = make(name, engines, folder, status.update)
+            if not options.build_only:
+                status.update(f"{name}: {len(engines)} engines run")
+                results[name] = compare(made, folder, options.threads, options.rounds)
+                console.print(summary(name, results[name], options.threads), markup=False)
+    if options.build_only:
+        return 0
     print_tables(results, options.threads, engines, machines)
     if options.json:
         recorded = {"machine": machine_name(), "peak": machines, "date": date.today().isoformat(), "models": results}

@@ -17,7 +17,6 @@ from xdsl.dialects.func import FuncOp
 from flambeau.compiler.stages import stage_of
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.runtime.binding.threads import MOST_THREADS
 from flambeau.support.files import no_file
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.bundled_cases import run_test_cases
@@ -26,7 +25,7 @@ from flambeau.tools.commands.delegate_summary import how_delegates_run
 from flambeau.tools.commands.engines import EngineError, default_engine, make_engine
 from flambeau.tools.commands.model_source import load_program
 from flambeau.tools.commands.output_paths import check_outputs
-from flambeau.tools.commands.shared_options import DataPaths, LoadPlugins
+from flambeau.tools.commands.shared_options import DataPaths, LoadPlugins, Threads
 
 
 def parse_input(text: str) -> Any:
@@ -92,9 +91,7 @@ def run_command(
             help="for the engine c: an option of the backend NAME, as in npu.threads=2; may be repeated",
         ),
     ] = None,
-    threads: Annotated[
-        int, typer.Option(metavar="N", min=1, max=MOST_THREADS, help="for the engine c: compute with N threads; the outputs are the same")
-    ] = 1,
+    threads: Threads = 1,
     bundled: Annotated[
         bool, typer.Option("--bundled", help="run the test cases that PROGRAM, a .bpte, holds, and compare their outputs")
     ] = False,

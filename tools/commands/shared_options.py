@@ -14,6 +14,7 @@ import typer
 from flambeau.compiler.stages import StageError
 from flambeau.passes.delegation.partitioner import Partitioner, check_distinct, partitioners
 from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.runtime.binding.threads import MOST_THREADS
 from flambeau.tools.plugin_loading import load_for_tool
 
 
@@ -48,6 +49,11 @@ DataPaths = Annotated[
     typer.Option("--data-path", metavar="FILE.ptd", help="of a .pte: a file with weights of it; may be given again"),
 ]
 """`data_path: DataPaths = None`: the weights that are not in the program."""
+
+Threads = Annotated[
+    int, typer.Option(metavar="N", min=1, max=MOST_THREADS, help="of the C runtime: compute with N threads; the outputs are the same")
+]
+"""`threads: Threads = 1`."""
 
 AllowUnregistered = Annotated[bool, typer.Option("--allow-unregistered-dialect", help="accept operations of unknown dialects")]
 AsJson = Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")]

@@ -30,7 +30,7 @@ from flambeau.tools.commands.engines import EngineError, about_backends
 from flambeau.tools.commands.model_source import load_program
 from flambeau.tools.commands.output_paths import check_outputs
 from flambeau.tools.commands.run import parse_backend_options, parse_input
-from flambeau.tools.commands.shared_options import AsJson, DataPaths, LoadPlugins
+from flambeau.tools.commands.shared_options import AsJson, DataPaths, LoadPlugins, Threads
 from flambeau.tools.profiling.machine import measure_machine
 from flambeau.tools.profiling.profile_report import headline, profile_data, profile_table
 from flambeau.tools.profiling.profile_trace import trace_of
@@ -56,6 +56,7 @@ def profile_command(
             help="an option of the backend NAME, as in npu.threads=2; may be repeated",
         ),
     ] = None,
+    threads: Threads = 1,
     data_path: DataPaths = None,
     load_plugin: LoadPlugins = None,
     json: AsJson = False,
@@ -79,7 +80,7 @@ def profile_command(
     give = _inputs(planned, method, inputs, console)
     try:
         with working(console, f"profiling {program}"):
-            found = profile_program(data, give, method=method, iterations=iterations, backend_options=options)
+            found = profile_program(data, give, method=method, iterations=iterations, backend_options=options, threads=threads)
     except FlambeauError as error:
         raise EngineError(f"{error}{about_backends(module, str(error))}") from error
     if len(found.runs) < iterations:

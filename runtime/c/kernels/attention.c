@@ -35,6 +35,7 @@ typedef struct attention {
   int causal;
   int64_t position, window; /* if causal: query i sees at most `window` keys, up to key position + i */
   size_t begin, end;        /* no query sees a key outside of [begin, end) */
+  size_t parts;             /* into which the queries of a head are divided */
 } attention;
 
 typedef struct buffers {
@@ -236,17 +237,17 @@ static size_t up_to_last(const attention *a, size_t row, size_t key, size_t end)
   return a->causal ? between(a->position + (int64_t)row + 1, key, end) - key : end - key;
 }
 
-/* Computes the queries of one head with one block of keys. */
-static void run_block(const attention *a, const buffers *b, size_t batch, size_t head, size_t kv_head, size_t key, size_t keys, float *maxima,
-                      float *sums) {
+/* Computes queries of one head with one block of keys. */
+static void run_block(const attention *a, const buffers *b, fl_range rows, size_t batch, size_t head, size_t kv_head, size_t key, size_t keys,
+                      float *maxima, float *sums) {
   const float *q = a->q.data + batch * a->q.batch_stride + head * a->q.stride;
   const float *k = a->k.data + batch * a->k.batch_stride + kv_head * a->k.stride + key * a->k.row_stride;
   const float *v = a->v.data + batch * a->v.batch_stride + kv_head * a->v.stride + key * a->v.row_stride;
   float *out = a->out.data + batch * a->out.batch_stride + head * a->out.stride;
   const int direct = a->q.length < DIRECT_QUERIES;
   const int first = key == a->begin;
-  for (size_t i = 0; i < a->q.length; i += QUERY_BLOCK) {
-    const size_t queries = a->q.length - i < QUERY_BLOCK ? a->q.length - i : QUERY_BLOCK;
+  for (size_t i = rows.begin; i < rows.end; i += QUERY_BLOCK) {
+    const size_t queries = rows.end - i < QUERY_BLOCK ? rows.end - i : QUERY_BLOCK;
     if (!first && (up_to_last(a, i + queries - 1, key, key + keys) == 0 || before_first(a, i, key, key + keys) == keys)) {
       continue; /* none of these queries sees a key of this block */
     }
@@ -277,12 +278,17 @@ static void run_block(const attention *a, const buffers *b, size_t batch, size_t
   }
 }
 
-/* Computes the queries of the heads that share a head of keys. */
+static size_t blocks_of(const attention *a) { return (a->q.length + QUERY_BLOCK - 1) / QUERY_BLOCK; }
+
+/* Computes a part of the queries of the heads that share a head of keys. */
 static void run_head(const void *work, size_t piece, void *scratch) {
   const attention *const a = work;
   const buffers buffers = buffers_at(scratch, a), *const b = &buffers;
-  const size_t group = a->q.count / a->k.count, rows = group * a->q.length, batch = piece / a->k.count, kv = piece % a->k.count;
-  for (size_t r = 0; r < rows; ++r) {
+  const size_t group = a->q.count / a->k.count, all = group * a->q.length, pair = piece / a->parts, batch = pair / a->k.count, kv = pair % a->k.count;
+  fl_range rows = fl_range_of(blocks_of(a), a->parts, piece % a->parts);
+  rows.begin *= QUERY_BLOCK;
+  rows.end = rows.end * QUERY_BLOCK < a->q.length ? rows.end * QUERY_BLOCK : a->q.length;
+  for (size_t r = 0; r < all; ++r) {
     b->maxima[r] = -INFINITY;
     b->sums[r] = 0.0f;
   }
@@ -295,16 +301,18 @@ static void run_head(const void *work, size_t piece, void *scratch) {
       fl_pack_b(v, keys, a->v.width, a->v.row_stride, 1, b->values);
     }
     for (size_t h = 0; h < group; ++h) {
-      run_block(a, b, batch, kv * group + h, kv, key, keys, b->maxima + h * a->q.length, b->sums + h * a->q.length);
+      run_block(a, b, rows, batch, kv * group + h, kv, key, keys, b->maxima + h * a->q.length, b->sums + h * a->q.length);
     }
   }
-  for (size_t r = 0; r < rows; ++r) {
-    const size_t head = kv * group + r / a->q.length;
-    float *out = a->out.data + batch * a->out.batch_stride + head * a->out.stride + r % a->q.length * a->out.row_stride;
-    if (b->sums[r] == 0.0f) {
-      memset(out, 0, a->v.width * sizeof(float));
-    } else {
-      scale_row(out, a->v.width, 1.0f / b->sums[r]);
+  for (size_t h = 0; h < group; ++h) {
+    float *const out = a->out.data + batch * a->out.batch_stride + (kv * group + h) * a->out.stride;
+    for (size_t r = rows.begin; r < rows.end; ++r) {
+      const float sum = b->sums[h * a->q.length + r];
+      if (sum == 0.0f) {
+        memset(out + r * a->out.row_stride, 0, a->v.width * sizeof(float));
+      } else {
+        scale_row(out + r * a->out.row_stride, a->v.width, 1.0f / sum);
+      }
     }
   }
 }
@@ -380,13 +388,16 @@ static fl_status operands_of(fl_context *context, fl_value *const *args, int gro
   return FL_OK;
 }
 
-static fl_status attend(fl_context *context, const attention *a) {
+static fl_status attend(fl_context *context, attention *a) {
   if (a->q.count == 0 || a->out.batch * a->out.length * a->out.width == 0) {
     return FL_OK;
   }
   FL_CHECK(context, context->scratch_size >= scratch_size(&a->q, &a->k, &a->v), "the kernel was given too little scratch memory");
   const size_t operations = a->q.batch * a->q.count * a->q.length * (a->end - a->begin) * (a->q.width + a->v.width) / FL_LANES;
-  fl_divide(context, a->q.batch * a->k.count, operations, run_head, a);
+  /* Few heads are divided by their queries, in whole blocks: each part packs the keys again. */
+  const size_t count = a->q.batch * a->k.count, blocks = blocks_of(a), wanted = (fl_pieces(context, operations) + count - 1) / count;
+  a->parts = wanted < blocks ? wanted : blocks;
+  fl_divide(context, count * a->parts, operations, run_head, a);
   return FL_OK;
 }
 

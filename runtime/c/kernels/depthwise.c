@@ -260,5 +260,5 @@ static void run_row(const void *work, size_t piece, void *scratch) {
 
 void fl_conv2d_depthwise(const fl_context *context, const fl_conv2d *c) {
   const size_t rows = c->channels > 0 ? c->batch * c->out_height : 0;
-  fl_divide(context, rows, rows * c->out_width * c->channels * c->kernel_height * c->kernel_width / FL_LANES, run_row, c);
+  fl_divide(context, rows, 2 * rows * c->out_width * c->channels * c->kernel_height * c->kernel_width / FL_LANES, run_row, c);
 }

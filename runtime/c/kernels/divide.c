@@ -19,6 +19,10 @@ static int is_worth_waking(const fl_context *context, size_t operations) {
   return context != NULL && context->threads != NULL && operations >= context->threads->least_operations;
 }
 
+size_t fl_threads_for(const fl_context *context, size_t operations) {
+  return is_worth_waking(context, operations) ? (size_t)context->threads->count : 1;
+}
+
 size_t fl_pieces(const fl_context *context, size_t operations) {
   return is_worth_waking(context, operations) ? (size_t)context->threads->count * PIECES_OF_THREAD : 1;
 }

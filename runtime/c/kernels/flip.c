@@ -83,7 +83,7 @@ fl_status fl_roll_out(fl_context *context, fl_value *const *args, size_t count) 
         source->sizes[d] = target->sizes[d] = from->sizes[d] - shift;
       }
     }
-    fl_view_copy(target, source);
+    fl_view_copy(context, target, source);
     if (piece == 0) {
       return FL_OK;
     }

@@ -3,7 +3,7 @@
 #include "gather.def"
 
 /* Copies the slice of `from` along dimension `dim` at each index of a list to the next slice of `to`. */
-static void take_rows(fl_view *to, fl_view *from, uint8_t dim, const fl_tensor *index) {
+static void take_rows(const fl_context *context, fl_view *to, fl_view *from, uint8_t dim, const fl_tensor *index) {
   const int64_t n = to->sizes[dim];
   const int64_t element = (int64_t)fl_dtype_size(index->dtype);
   const int64_t to_stride = to->strides[dim];
@@ -14,7 +14,7 @@ static void take_rows(fl_view *to, fl_view *from, uint8_t dim, const fl_tensor *
   for (int64_t i = 0; i < n; ++i) {
     to->data = to_data + i * to_stride;
     from->data = from_data + fl_index_at((const char *)index->data + (index->rank > 0 ? i * index->strides[0] * element : 0), index->dtype) * from_stride;
-    fl_view_copy(to, from);
+    fl_view_copy(context, to, from);
   }
 }
 
@@ -40,9 +40,9 @@ fl_status fl_index_select_out(fl_context *context, fl_value *const *args, size_t
   FL_TRY(fl_resize_out(context, out, to, self->dtype));
   *to = fl_view_of(out);
   if (self->rank == 0) {
-    fl_view_copy(to, from);
+    fl_view_copy(context, to, from);
   } else if (fl_numel(out) > 0) {
-    take_rows(to, from, axis, index);
+    take_rows(context, to, from, axis, index);
   }
   return FL_OK;
 }

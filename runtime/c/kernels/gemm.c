@@ -27,6 +27,11 @@
 
 #define TILE_ACCUMULATORS (TILE_ROWS * TILE_VECTORS)
 
+/* One of equal parts. */
+typedef struct fl_part {
+  size_t index, of;
+} fl_part;
+
 typedef struct tile {
   const float *const *rows; /* rows of this tile, in the first segment; NULL: rows of one segment, `row_stride` apart from `first_row` on */
   const float *first_row;
@@ -220,18 +225,36 @@ static void prefetch_rows(const float *rows, size_t count, size_t stride, size_t
   }
 }
 
-/* Computes m rows, divided evenly into tiles, with the columns of B in one tile's width. `t` describes the first row. Prefetches the part of B at
- * `next`, which is needed afterwards. */
-static void run_columns(tile t, size_t m, size_t columns, const float *next, int is_first, fl_activation activation) {
+/* Moves a tile down by some rows. */
+static void move_down(tile *t, size_t rows) {
+  if (t->rows) {
+    t->rows += rows;
+  } else {
+    t->first_row += rows * t->row_stride;
+  }
+  t->c += rows * t->c_stride;
+  if (t->addend) {
+    t->addend += rows * t->addend_stride;
+  }
+  if (t->row_bias) {
+    t->row_bias += rows;
+  }
+}
+
+/* Computes `part` of m rows, which are divided evenly into tiles, with the columns of B in one tile's width. `t` describes the first row. Prefetches the
+ * part of B at `next`, which is needed afterwards. */
+static void run_columns(tile t, size_t m, fl_part part, size_t columns, const float *next, int is_first, fl_activation activation) {
   const size_t nv = columns / FL_LANES, most = FL_LANES == 16 && nv == 4 ? 6 : TILE_ROWS;
   const size_t count = (m + most - 1) / most;
+  const fl_range range = fl_range_of(count, part.of, part.index);
   const size_t slice = next ? t.segments * t.depth / count + 1 : 0;
-  for (size_t q = 0; q < count; ++q) {
+  move_down(&t, range.begin * (m / count) + (range.begin < m % count ? range.begin : m % count));
+  for (size_t q = range.begin; q < range.end; ++q) {
     for (size_t i = 0; i < slice; ++i) {
       __builtin_prefetch(next + (q * slice + i) * FL_PANEL, 0, 2);
     }
     const size_t rows = m / count + (q < m % count);
-    if (is_first && q + 1 < count) {
+    if (is_first && q + 1 < range.end) {
       prefetch_rows(t.first_row + rows * t.row_stride + t.offset, m / count + (q + 1 < m % count), t.row_stride, t.depth);
     }
     tiles[nv - 1][rows - 1](&t);
@@ -241,24 +264,13 @@ static void run_columns(tile t, size_t m, size_t columns, const float *next, int
         fl_activate(activation, t.c + i * t.c_stride, valid);
       }
     }
-    if (t.rows) {
-      t.rows += rows;
-    } else {
-      t.first_row += rows * t.row_stride;
-    }
-    t.c += rows * t.c_stride;
-    if (t.addend) {
-      t.addend += rows * t.addend_stride;
-    }
-    if (t.row_bias) {
-      t.row_bias += rows;
-    }
+    move_down(&t, rows);
   }
 }
 
-/* Computes some columns of m rows of C. `rows` lists the rows of A; if it is NULL, they lie `row_stride` apart from `first_row` on. */
-static void multiply_rows(const fl_gemm *g, fl_range range, const float *const *rows, const float *first_row, size_t row_stride, size_t m, float *c,
-                          size_t c_stride, const float *addend, size_t addend_stride) {
+/* Computes some columns of a part of m rows of C. `rows` lists the rows of A; if it is NULL, they lie `row_stride` apart from `first_row` on. */
+static void multiply_rows(const fl_gemm *g, fl_range range, fl_part of_rows, const float *const *rows, const float *first_row, size_t row_stride, size_t m,
+                          float *c, size_t c_stride, const float *addend, size_t addend_stride) {
   if (m == 0 || range.begin == range.end) {
     return;
   }
@@ -310,7 +322,7 @@ static void multiply_rows(const fl_gemm *g, fl_range range, const float *const *
           t.high = g->activation == FL_ACTIVATION_RELU6 ? 6.0f : INFINITY;
         }
         const float *next = column + columns < range.end ? t.b + columns * k : NULL;
-        run_columns(t, m, columns, next, column == range.begin && rows == NULL, last && !in_registers ? g->activation : FL_ACTIVATION_NONE);
+        run_columns(t, m, of_rows, columns, next, column == range.begin && rows == NULL, last && !in_registers ? g->activation : FL_ACTIVATION_NONE);
         column += columns;
       }
       offset += depth;
@@ -318,6 +330,8 @@ static void multiply_rows(const fl_gemm *g, fl_range range, const float *const *
     segment += segments;
   } while (segment < g->segments);
 }
+
+static size_t parts_of(size_t count, size_t most) { return (count + most - 1) / most; }
 
 static size_t tiles_of(const fl_gemm *g) {
   size_t count = 0;
@@ -348,10 +362,10 @@ fl_range fl_gemm_columns(const fl_gemm *g, size_t pieces, size_t piece) {
 
 void fl_gemm_rows(const fl_gemm *g, fl_range columns, const float *const *rows, size_t m, float *c, size_t c_stride, const float *addend,
                   size_t addend_stride) {
-  multiply_rows(g, columns, rows, NULL, 0, m, c, c_stride, addend, addend_stride);
+  multiply_rows(g, columns, (fl_part){0, 1}, rows, NULL, 0, m, c, c_stride, addend, addend_stride);
 }
 
-/* A product with an A of one segment per row, in blocks of rows, and pieces of the columns of each. */
+/* A product with an A of one segment per row, in blocks of rows, and parts of the rows and columns of each. */
 typedef struct dense {
   const fl_gemm *g;
   const float *a;
@@ -360,27 +374,39 @@ typedef struct dense {
   size_t c_stride;
   const float *addend;
   size_t addend_stride;
-  size_t blocks, pieces;
+  size_t blocks, down, across; /* blocks; parts of the rows and of the columns of a block */
 } dense;
 
 static void run_dense(const void *work, size_t piece, void *scratch) {
   const dense *const d = work;
   (void)scratch;
-  const fl_range rows = fl_range_of(d->m, d->blocks, piece / d->pieces), columns = fl_gemm_columns(d->g, d->pieces, piece % d->pieces);
+  const size_t within = piece % (d->down * d->across);
+  /* Neighbours, which one thread computes as a rule, share the greater one of A and B. */
+  const int by_rows = d->m > d->g->n;
+  const size_t row = by_rows ? within / d->across : within % d->down, column = by_rows ? within % d->across : within / d->down;
+  const fl_range rows = fl_range_of(d->m, d->blocks, piece / (d->down * d->across)), columns = fl_gemm_columns(d->g, d->across, column);
   fl_gemm part = *d->g;
   part.row_bias = part.row_bias ? part.row_bias + rows.begin : NULL;
-  multiply_rows(&part, columns, NULL, d->a + rows.begin * d->a_stride, d->a_stride, rows.end - rows.begin, d->c + rows.begin * d->c_stride, d->c_stride,
-                d->addend ? d->addend + rows.begin * d->addend_stride : NULL, d->addend_stride);
+  multiply_rows(&part, columns, (fl_part){row, d->down}, NULL, d->a + rows.begin * d->a_stride, d->a_stride, rows.end - rows.begin,
+                d->c + rows.begin * d->c_stride, d->c_stride, d->addend ? d->addend + rows.begin * d->addend_stride : NULL, d->addend_stride);
 }
 
 void fl_gemm_dense(const fl_context *context, const fl_gemm *g, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride,
                    const float *addend, size_t addend_stride) {
-  dense d = {g, a, a_stride, m, c, c_stride, addend, addend_stride, (m + FL_GEMM_ROWS - 1) / FL_GEMM_ROWS, 1};
-  const size_t operations = m * g->n * g->segments * g->depth / FL_LANES;
-  const size_t wanted = fl_pieces(context, operations);
+  dense d = {g, a, a_stride, m, c, c_stride, addend, addend_stride, (m + FL_GEMM_ROWS - 1) / FL_GEMM_ROWS, 1, 1};
+  /* A product of few rows takes as long as it takes to read B. */
+  const size_t operations = (m < TILE_ROWS ? TILE_ROWS : m) * g->n * g->segments * g->depth / FL_LANES;
   if (d.blocks > 0) {
-    d.pieces = fl_gemm_pieces(g, (wanted + d.blocks - 1) / d.blocks);
-    fl_divide(context, d.blocks * d.pieces, operations, run_dense, &d);
+    const size_t wanted = parts_of(fl_pieces(context, operations), d.blocks), tiles = parts_of(parts_of(m, d.blocks), TILE_ROWS);
+    if (m > g->n) {
+      d.down = wanted < tiles ? wanted : tiles;
+      d.across = fl_gemm_pieces(g, parts_of(wanted, d.down));
+    } else {
+      d.across = fl_gemm_pieces(g, wanted);
+      d.down = parts_of(wanted, d.across);
+      d.down = d.down < tiles ? d.down : tiles;
+    }
+    fl_divide(context, d.blocks * d.down * d.across, operations, run_dense, &d);
   }
 }
 

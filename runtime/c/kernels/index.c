@@ -290,7 +290,7 @@ fl_status fl_index_out(fl_context *context, fl_value *const *args, size_t count)
   do {
     own->part.data = at;
     own->other.data = (char *)self->data + walk_offset(&own->w, self);
-    fl_view_copy(&own->part, &own->other);
+    fl_view_copy(context, &own->part, &own->other);
     fl_view_next(&own->outer, 0, position, &at);
   } while (walk_next(&own->w, 0));
   return FL_OK;
@@ -426,7 +426,7 @@ static fl_status put(fl_context *context, fl_tensor *target, const indexing *x, 
     if (accumulate) {
       FL_TRY(add_to(context, &own->other, &own->part, target->dtype));
     } else {
-      fl_view_copy(&own->other, &own->part);
+      fl_view_copy(context, &own->other, &own->part);
     }
     fl_view_next(&own->outer, 0, position, &at);
   } while (walk_next(&own->w, 0));

@@ -404,7 +404,7 @@ fl_status fl_map_copy(fl_context *context, fl_tensor *out, const fl_tensor *in) 
     fl_view from;
     const fl_view to = fl_view_of(out);
     FL_TRY(fl_view_broadcast(context, &from, in, out->rank, out->sizes));
-    fl_view_copy(&to, &from);
+    fl_view_copy(context, &to, &from);
     return FL_OK;
   }
   /* The type that holds the input exactly, or the output's type if an integer becomes a real number, so that it is rounded once. */

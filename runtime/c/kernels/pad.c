@@ -46,7 +46,7 @@ fl_status fl_constant_pad_nd_out(fl_context *context, fl_value *const *args, siz
     to->data += (before[d] > 0 ? before[d] : 0) * to->strides[d];
     from->sizes[d] = to->sizes[d] = high - low;
   }
-  fl_view_copy(to, from);
+  fl_view_copy(context, to, from);
   return FL_OK;
 }
 

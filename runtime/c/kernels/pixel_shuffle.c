@@ -55,7 +55,7 @@ static fl_status pixels(fl_context *context, fl_value *const *args, int shuffle)
     view->strides[batch + 3] = is_deep ? column : column * factor;
     view->strides[batch + 4] = is_deep ? channel : column;
   }
-  fl_view_copy(to, from);
+  fl_view_copy(context, to, from);
   return FL_OK;
 }
 

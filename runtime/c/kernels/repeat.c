@@ -33,7 +33,7 @@ fl_status fl_repeat_out(fl_context *context, fl_value *const *args, size_t count
     sizes[d] = (int32_t)part->sizes[d];
   }
   FL_TRY(fl_view_broadcast(context, from, self, to->rank, sizes));
-  fl_view_copy(part, from);
+  fl_view_copy(context, part, from);
   for (uint8_t d = to->rank; d-- > 0;) {
     int64_t n = 0;
     for (int64_t done = 1; done < repeats[d]; done += n) {
@@ -41,7 +41,7 @@ fl_status fl_repeat_out(fl_context *context, fl_value *const *args, size_t count
       part->sizes[d] = n * sizes[d];
       *from = *part;
       part->data += done * sizes[d] * part->strides[d];
-      fl_view_copy(part, from);
+      fl_view_copy(context, part, from);
       part->data = to->data;
     }
     part->sizes[d] = to->sizes[d];

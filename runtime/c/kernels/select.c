@@ -141,7 +141,7 @@ static fl_status replace(fl_context *context, fl_tensor *out, const fl_tensor *s
   const fl_view all = fl_view_of(self);
   FL_TRY(fl_copy_out(context, out, &all, self->dtype));
   const fl_view from = fl_view_of(src);
-  fl_view_copy(part, &from);
+  fl_view_copy(context, part, &from);
   return FL_OK;
 }
 
@@ -192,6 +192,6 @@ fl_status fl_et_copy_index(fl_context *context, fl_value *const *args, size_t co
   fl_view part = fl_view_of(self);
   const fl_view from = fl_view_of(src);
   FL_TRY(fl_view_select(context, &part, 0, index));
-  fl_view_copy(&part, &from);
+  fl_view_copy(context, &part, &from);
   return FL_OK;
 }

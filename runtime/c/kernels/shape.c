@@ -34,7 +34,7 @@ static fl_status reshape_to(fl_context *context, fl_tensor *out, const fl_tensor
   FL_TRY(fl_resize(context, out, sizes, rank));
   const fl_view from = fl_view_of(self);
   const fl_view to = fl_view_of(out);
-  fl_view_reshape(&to, &from);
+  fl_view_reshape(context, &to, &from);
   return FL_OK;
 }
 

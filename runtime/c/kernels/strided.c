@@ -1,5 +1,6 @@
 /* Implements strided.h: views, and copies between them. */
 #include "arguments.h"
+#include "divide.h"
 #include "strided.h"
 
 /* The side of the square blocks in which two dimensions are exchanged: 16 rows of one cache line. */
@@ -128,7 +129,7 @@ static void move_to_second_last(fl_nest *nest, uint8_t d) {
   }
 }
 
-void fl_view_copy(const fl_view *to, const fl_view *from) {
+static void copy(const fl_view *to, const fl_view *from) {
   fl_nest nest = {.rank = 0, .operands = 2};
   uint32_t index[FL_MAX_DIMS] = {0};
   char *at[2] = {to->data, from->data};
@@ -166,6 +167,38 @@ void fl_view_copy(const fl_view *to, const fl_view *from) {
   } while (fl_nest_next(&nest, 1, index, at));
 }
 
+/* A copy in parts of a dimension. */
+typedef struct copying {
+  const fl_view *to, *from;
+  size_t pieces;
+  uint8_t dim;
+} copying;
+
+static void copy_part(const void *work, size_t piece, void *scratch) {
+  const copying *const c = work;
+  const fl_range range = fl_range_of((size_t)c->to->sizes[c->dim], c->pieces, piece);
+  fl_view to = *c->to, from = *c->from;
+  (void)scratch;
+  fl_view_narrow(&to, c->dim, (int64_t)range.begin, (int64_t)(range.end - range.begin));
+  fl_view_narrow(&from, c->dim, (int64_t)range.begin, (int64_t)(range.end - range.begin));
+  copy(&to, &from);
+}
+
+void fl_view_copy(const fl_context *context, const fl_view *to, const fl_view *from) {
+  const size_t elements = fl_view_numel(to), wanted = fl_pieces(context, elements);
+  if (wanted == 1 || to->rank == 0) {
+    copy(to, from);
+    return;
+  }
+  copying c = {to, from, 1, 0};
+  for (uint8_t d = 1; d < to->rank; ++d) {
+    c.dim = to->sizes[d] > to->sizes[c.dim] ? d : c.dim;
+  }
+  const size_t most = (size_t)to->sizes[c.dim];
+  c.pieces = most < wanted ? most : wanted;
+  fl_divide(context, c.pieces, elements, copy_part, &c);
+}
+
 int fl_view_next(const fl_view *view, uint8_t inner, uint32_t *index, char **at) {
   for (int d = (int)view->rank - (int)inner - 1; d >= 0; --d) {
     if (++index[d] < (size_t)view->sizes[d]) {
@@ -189,7 +222,7 @@ static int is_row_major(const fl_view *view) {
   return 1;
 }
 
-void fl_view_reshape(const fl_view *to, const fl_view *from) {
+void fl_view_reshape(const fl_context *context, const fl_view *to, const fl_view *from) {
   const size_t n = fl_view_numel(to);
   if (n == 0) {
     return;
@@ -213,9 +246,9 @@ void fl_view_reshape(const fl_view *to, const fl_view *from) {
       flat = &other;
     }
     if (shape == from) {
-      fl_view_copy(flat, from);
+      fl_view_copy(context, flat, from);
     } else {
-      fl_view_copy(to, flat);
+      fl_view_copy(context, to, flat);
     }
     return;
   }
@@ -241,7 +274,7 @@ void fl_view_fill(const fl_view *to, const void *element) {
   for (uint8_t d = 0; d < from.rank; ++d) {
     from.strides[d] = 0;
   }
-  fl_view_copy(to, &from);
+  fl_view_copy(NULL, to, &from);
 }
 
 fl_status fl_resize_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype) {
@@ -258,7 +291,7 @@ fl_status fl_resize_out(fl_context *context, fl_tensor *out, const fl_view *from
 fl_status fl_copy_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype) {
   FL_TRY(fl_resize_out(context, out, from, dtype));
   fl_view to = fl_view_of(out);
-  fl_view_copy(&to, from);
+  fl_view_copy(context, &to, from);
   return FL_OK;
 }
 

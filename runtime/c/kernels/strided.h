@@ -17,13 +17,14 @@ typedef struct fl_view {
 fl_view fl_view_of(const fl_tensor *tensor);
 /* Stores the view of a tensor broadcast to `sizes`, of `rank` dimensions, in `view`. Fails if the tensor does not broadcast to them. */
 fl_status fl_view_broadcast(fl_context *context, fl_view *view, const fl_tensor *tensor, uint8_t rank, const int32_t *sizes);
-/* Copies elements between views of the same sizes and element size, which must not overlap unless they are the same view. */
-void fl_view_copy(const fl_view *to, const fl_view *from);
+/* Copies elements between views of the same sizes and element size, which must not overlap unless they are the same view. The threads of `context`, which
+ * may be NULL, divide large ones. */
+void fl_view_copy(const fl_context *context, const fl_view *to, const fl_view *from);
 /* Moves `index` and the pointer `at` to the next position, in logical order, of the outer `rank - inner` dimensions, and returns 1; returns 0 after
  * the last position. `index`, of FL_MAX_DIMS entries, starts as zeros. */
 int fl_view_next(const fl_view *view, uint8_t inner, uint32_t *index, char **at);
 /* Copies elements in logical (row-major) order between views of the same number of elements, whose shapes may differ. */
-void fl_view_reshape(const fl_view *to, const fl_view *from);
+void fl_view_reshape(const fl_context *context, const fl_view *to, const fl_view *from);
 /* Removes dimension `dim`, of size 1. */
 void fl_view_drop_dim(fl_view *view, uint8_t dim);
 /* Restricts a dimension to its entries [start, start + length). */

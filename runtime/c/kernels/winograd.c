@@ -31,9 +31,10 @@
 
 typedef struct winograd {
   const fl_conv2d *c;
+  const fl_context *context;  /* whose threads divide a block; NULL: a thread has blocks of its own */
   size_t m, side, points;     /* results of a tile along a dimension; points along a dimension, and in all */
   size_t down, across, tiles; /* tiles of an image; of all images */
-  size_t block;               /* the most tiles that are transformed together */
+  size_t block, blocks;       /* the most tiles that are transformed together; how often that is done */
   size_t depth;               /* the most channels of the image whose kernels are transformed together */
   size_t first, count;        /* the tiles that are transformed together */
   float *tile;                /* [points][block][channels], transformed */
@@ -313,18 +314,33 @@ static void run_group(const void *work, size_t piece, void *scratch) {
   }
 }
 
+/* Computes a block of tiles. */
+static void run_tiles_together(const void *work, size_t piece, void *scratch) {
+  winograd w = *(const winograd *)work;
+  const fl_range range = fl_range_of(w.tiles, w.blocks, piece);
+  const size_t vectors = w.points * w.c->channels / FL_LANES;
+  w.first = range.begin;
+  w.count = range.end - range.begin;
+  w.tile = scratch;
+  fl_context within = w.context == NULL ? (fl_context){0} : *w.context;
+  within.scratch = w.tile + w.points * tile_stride(&w);
+  fl_divide(&within, parts_of(w.count, TILES_OF_PIECE), w.count * vectors * 6, run_tiles, &w);
+  fl_divide(&within, parts_of(w.c->out_channels, GROUP), w.count * vectors * w.c->out_channels, run_group, &w);
+}
+
 void fl_winograd_run(const fl_context *context, const fl_conv2d *c) {
   winograd w = in_tiles(c, best_tile(c));
-  w.tile = context->scratch;
-  fl_context rest = *context;
-  rest.scratch = w.tile + w.points * tile_stride(&w);
-  const size_t blocks = parts_of(w.tiles, w.block), vectors = w.points * c->channels / FL_LANES;
-  for (size_t block = 0; block < blocks; ++block) {
-    const fl_range range = fl_range_of(w.tiles, blocks, block);
-    w.first = range.begin;
-    w.count = range.end - range.begin;
-    fl_divide(&rest, parts_of(w.count, TILES_OF_PIECE), w.count * vectors * 6, run_tiles, &w);
-    fl_divide(&rest, parts_of(c->out_channels, GROUP), w.count * vectors * c->out_channels, run_group, &w);
+  const size_t operations = w.tiles * w.points * c->channels / FL_LANES * c->out_channels, threads = fl_threads_for(context, operations);
+  w.blocks = parts_of(w.tiles, w.block);
+  if (w.blocks >= threads) {
+    /* Tiles that one thread transforms for another travel from cache to cache. */
+    w.blocks = parts_of(w.blocks, threads) * threads;
+    fl_divide(context, w.blocks, operations, run_tiles_together, &w);
+    return;
+  }
+  w.context = context;
+  for (size_t block = 0; block < w.blocks; ++block) {
+    run_tiles_together(&w, block, context->scratch);
   }
 }
 

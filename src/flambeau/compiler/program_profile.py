@@ -226,6 +226,7 @@ def profile_program(
     method: str = "forward",
     iterations: int = 10,
     backend_options: Mapping[str, Mapping[str, object]] | None = None,
+    threads: int = 1,
 ) -> Profile:
     """Runs a method of a `.pte` once, and then `iterations` times with its events recorded.
 
@@ -235,13 +236,15 @@ def profile_program(
         method: the method to run.
         iterations: the number of runs that are recorded.
         backend_options: the options of backends, by backend.
+        threads: how many compute.
 
     Raises:
         PteError: `data` is not a program.
         FlambeauError: the runtime cannot load or run the program.
     """
     program = pte.read_program(data)
-    loaded = Runtime.get().load_program(data, backend_options=with_profile(backend_options)).load_method(method)
+    runtime = Runtime.get() if threads == 1 else Runtime(threads)
+    loaded = runtime.load_program(data, backend_options=with_profile(backend_options)).load_method(method)
     with loaded.record_events(capacity=1) as first:
         loaded.execute(inputs())
     # The number of instructions may depend on data; room for twice as many as in the first run is usually enough.

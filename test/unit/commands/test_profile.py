@@ -15,7 +15,7 @@ from torch import nn
 from flambeau import to_edge, to_edge_transform_and_lower
 from flambeau.compiler.instruction_costs import InstructionCost
 from flambeau.compiler.program_profile import Profile, profile_program
-from flambeau.runtime import Event, EventKind
+from flambeau.runtime import Event, EventKind, Runtime
 from flambeau.runtime.binding.recorded_runs import event_name, to_etdump
 from flambeau.runtime.etdump import read_etdump, write_etdump
 from flambeau.runtime.pte import Frame
@@ -108,6 +108,21 @@ def test_people_get_a_table(program: Path, capsys: pytest.CaptureFixture[str]) -
     assert "of peak" in heads and "GFLOP/s" in heads
     assert [row.split()[1] for row in rows] == ["aten::embedding.out", "aten::linear.out", "aten::relu.out"]
     assert rest.strip().startswith("between instructions")
+
+
+def test_as_many_threads_compute_as_are_asked_for(
+    program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = list[int]()
+
+    class Counted(Runtime):
+        def __init__(self, threads: int = 1) -> None:
+            counts.append(threads)
+            super().__init__(threads)
+
+    monkeypatch.setattr("flambeau.compiler.program_profile.Runtime", Counted)
+    assert len(report(capsys, program, "--threads", 2)["rows"]) == 3
+    assert counts == [2]
 
 
 def test_a_loop_counts_each_time_that_an_instruction_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
