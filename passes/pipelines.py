@@ -79,7 +79,7 @@ def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
         # Before float operators are fused, and before layout changes separate quantized operators from their neighbours.
         _pass("fuse-quantized", target=options.target),
         # Replaces operators and groups of operators by the fused operators of the target.
-        _pass("convert-edge-to-fused", target=options.target),
+        _pass("convert-edge-to-fused", target=options.target, tuning=options.tuning, isa=options.isa, threads=options.threads),
         _pass("fuse-rms-norm", target=options.target),
         # Fused convolutions are channels-last, so the layout changes between them meet and cancel.
         _pass("propagate-layouts", target=options.target),

@@ -12,6 +12,9 @@ from flambeau.support.lazy import Array
 
 Pair = tuple[int, int]
 
+TILES = (-1, 0, 2, 4)
+"""The values of `tile`."""
+
 
 def convolved_size(
     shape: tuple[int, ...], kernel_size: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int, out_channels: int
@@ -36,10 +39,14 @@ def convolved_size(
     "fused",
     "flambeau",
     "conv2d(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int[2] kernel_size, int[2] stride, int[2] padding,"
-    " int[2] dilation, int groups, int out_channels, str activation='none') -> Tensor",
+    " int[2] dilation, int groups, int out_channels, str activation='none', int tile=-1) -> Tensor",
 )
 class FusedConv2dOp(SchemaOp):
-    """activation(convolution + bias + addend) of channels-last images, dense (groups 1) or depthwise, with a packed weight."""
+    """activation(convolution + bias + addend) of channels-last images, dense (groups 1) or depthwise, with a packed weight.
+
+    `tile` changes the speed alone: the side of the tiles of Winograd's algorithm, 2 or 4; 0: none; -1: what the kernel takes for the
+    fastest. Without effect where that algorithm is impossible.
+    """
 
     takes = frozenset((f32,))
 
@@ -57,8 +64,11 @@ class FusedConv2dOp(SchemaOp):
         groups: int,
         out_channels: int,
         activation: str,
+        tile: int,
     ) -> Tensor:
         check_activation(activation)
+        if tile not in TILES:
+            raise ValueError(f"tile must be -1, 0, 2 or 4, got {tile}")
         require_same_element(x, packed, bias, addend)
         shape = shape_of(x)
         spatial = convolved_size(shape, kernel_size, stride, padding, dilation, groups, out_channels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,9 +38,12 @@ from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.passes.rewriting.matching import Match
 from flambeau.passes.rewriting.pattern_functions import Replacement, rewrites
 from flambeau.passes.targets.interface import Target, TargetName, find_target
-from flambeau.support.lazy import np
+from flambeau.passes.tuning.choices import DEFAULT, ROW_MAJOR, TILES, convolution_name
+from flambeau.passes.tuning.table import read_table
+from flambeau.support.lazy import later, np
 
 _LSTM = LstmStep()
+_instruction_set = later("flambeau.runtime.binding.libraries:instruction_set")
 _NOT_PLAIN = "stays: only row-major tensors of f32 have a faster form"
 
 
@@ -74,6 +78,8 @@ class _Forms:
 
     target: Target
     constants: ModuleConstants
+    choices: Mapping[str, str]
+    """How to compute operators, by their names."""
 
     def _has(self, form: type[SchemaOp]) -> bool:
         return self.target.has(form) or bool(decline(f"stays: the target {self.target.name!r} has no kernel for {form.name}"))
@@ -123,6 +129,10 @@ class _Forms:
             return decline("not packed: its channels are in groups, neither all in one nor one in each")
         if integers is not None and not _has_columns(integers.type):
             return decline("not packed: its weight is not of int8 with zero points of 0 and a scale for each output channel")
+        name = convolution_name(x, array.shape, stride, padding, dilation, groups)
+        choice = DEFAULT if name is None else self.choices.get(name, DEFAULT)
+        if choice == ROW_MAJOR and integers is None:
+            return decline("stays: the tuning table has it row-major")
         weights = pack_conv_weight(array, groups)
         packed = self.constants.add(f"{self.constants.name(source)}.packed", weights, tensor(element_of(source), weights.shape)).results[0]
         if integers is not None:
@@ -138,6 +148,8 @@ class _Forms:
             _pair(dilation),
             groups,
             array.shape[0],
+            "none",
+            TILES.get(choice, -1),
             result_types=[with_dim_order(op.result, CHANNELS_LAST)],
         )
         fused.result.name_hint = op.result.name_hint
@@ -227,10 +239,16 @@ class ConvertEdgeToFusedPass(ModulePass):
     works_on = ("edge", "fused")
     target: TargetName = "flambeau"
     """Whose fused forms are made."""
+    tuning: str = ""
+    """The file with choices of how to compute operators, which `flambeau tune` writes; without, the kernels choose."""
+    isa: str = ""
+    """Of `tuning`: the instruction set whose choices are taken, x86-64-v4; by default, that of this machine."""
+    threads: int = 1
+    """Of `tuning`: the number of threads whose choices are taken."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites `op` in place."""
-        forms = _Forms(find_target(self.target), ModuleConstants(ctx, op))
+        """Rewrites `op` in place. Raises TuningError for the file `tuning`."""
+        forms = _Forms(find_target(self.target), ModuleConstants(ctx, op), self._choices())
         # First, while the product of the hidden state is a linear layer like others.
         apply_patterns(op, [rewrites(_LSTM.hidden, counter="steps of LSTM fused")(forms.lstm_step)])
         patterns = [
@@ -241,3 +259,8 @@ class ConvertEdgeToFusedPass(ModulePass):
             rewrites(MaxPool2dWithIndicesOp.at("edge"), counter="max pools without places")(forms.max_pool),
         ]
         apply_patterns(op, patterns)
+
+    def _choices(self) -> Mapping[str, str]:
+        if not self.tuning:
+            return {}
+        return read_table(self.tuning).choices(self.isa or _instruction_set(), self.threads)

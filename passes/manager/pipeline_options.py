@@ -36,6 +36,12 @@ class PipelineOptions(ArgSpecConvertible):
     """What no backend gets: paths of modules, and names of operators."""
     bounds: tuple[str, ...] = ()
     """Dynamic sizes, each with the greatest value that it may have: `seq:512`."""
+    tuning: str = ""
+    """The file with choices of how to compute operators, which `flambeau tune` writes; without, the kernels choose."""
+    isa: str = ""
+    """Of `tuning`: the instruction set whose choices are taken, x86-64-v4; by default, that of this machine."""
+    threads: int = 1
+    """Of `tuning`: the number of threads whose choices are taken."""
     planner: str = "best"
     """The algorithm of `plan-memory`, with its other options in braces: `greedy`, `best{alignment=64}`."""
     memory: tuple[Annotated[str, _known_bank], ...] = ()

@@ -149,6 +149,13 @@ def kernel_names() -> frozenset[str]:
     return frozenset(name for table in tables for name in _names(table))
 
 
+def instruction_set() -> str:
+    """Returns the name of the instruction set of the kernels that compute on this machine, `x86-64-v4`; "" if it has none."""
+    level = ctypes.c_char_p()
+    library().fl_kernels_of_level(0, level)
+    return (level.value or b"").decode()
+
+
 @cache
 def _registry(backends: tuple[tuple[str, Path], ...], kernels: tuple[tuple[str, Path], ...], options: Options) -> CRegistry:
     by_name = dict(options)

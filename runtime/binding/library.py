@@ -250,6 +250,7 @@ _ERROR = ctypes.POINTER(CError)
 _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "fl_version": (ctypes.c_uint32, ()),
     "fl_builtin_kernels": (ctypes.POINTER(CKernelTable), ()),
+    "fl_kernels_of_level": (ctypes.POINTER(CKernelTable), (_INDEX, ctypes.POINTER(ctypes.c_char_p))),
     "fl_builtin_backends": (ctypes.POINTER(ctypes.POINTER(CBackend)), (ctypes.POINTER(ctypes.c_size_t),)),
     "fl_program_load": (ctypes.c_int, (_POINTER, _POINTER, ctypes.c_size_t, _ERROR)),
     "fl_program_method_count": (ctypes.c_uint32, (_POINTER,)),

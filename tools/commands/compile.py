@@ -44,7 +44,7 @@ from flambeau.tools.commands.output_paths import (
     external_outputs,
     form_of,
 )
-from flambeau.tools.commands.shared_options import AsJson, Backends, LoadPlugins, NoDelegate, with_backends
+from flambeau.tools.commands.shared_options import AsJson, Backends, LoadPlugins, NoDelegate, why_not_tuned, with_backends, with_tuning
 from flambeau.tools.instruments.ir_printing import CHANGE_MODES, print_changes
 from flambeau.tools.instruments.partition_report import PartitionReport
 from flambeau.tools.instruments.stage_dump import StageDump, is_stage
@@ -103,6 +103,17 @@ class CompileOptions:
             help="of --backend: print a table of the operators that backends took and left, with the reasons and the work",
         ),
     ] = False
+    tuning: Annotated[
+        Path | None,
+        typer.Option("--tuning", metavar="FILE.json", help="compute operators as this table says, which flambeau tune writes"),
+    ] = None
+    isa: Annotated[
+        str | None,
+        typer.Option("--isa", metavar="NAME", help="of --tuning: the instruction set to compile for, x86-64-v4; by default this machine's"),
+    ] = None
+    threads: Annotated[
+        int | None, typer.Option("--threads", metavar="N", min=1, help="of --tuning: the threads to compile for, 1 by default")
+    ] = None
     planner: Annotated[
         str,
         typer.Option(
@@ -279,6 +290,7 @@ def _check_all_read(options: CompileOptions, form: str, end: str, *, is_file: bo
         "--target": (options.target != CompileOptions.target, "edge", edge),
         "--backend": (options.backends, "edge", edge),
         **{f"--passes {item}": (True, item.partition(":")[0], "they run at that stage") for item in options.passes or ()},
+        "--tuning": (options.tuning is not None, "exec", "it is read on the way from edge to exec"),
         "--planner": (options.planner != CompileOptions.planner, STAGES[-1], planned),
         "--memory": (options.memory is not None, STAGES[-1], planned),
         "--pin": (options.pins, STAGES[-1], planned),
@@ -295,8 +307,10 @@ def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:
     asked = () if stage_of(module) in ("aten", "core") else road.backends
     unused = [item.backend.name for item in asked if item.backend.identifier not in used]
     notes = [f"{name} has no operator of this program; --explain-partitions says why" for name in unused]
-    return notes + [
-        f"ExecuTorch cannot run the delegates of {name} in this program: {why}" for name, why in told.items() if why is not None
+    return [
+        *why_not_tuned(road),
+        *notes,
+        *(f"ExecuTorch cannot run the delegates of {name} in this program: {why}" for name, why in told.items() if why is not None),
     ]
 
 
@@ -312,6 +326,7 @@ def _road(options: CompileOptions, whole: Partitioner | None) -> PipelineOptions
     memory, pins = tuple(options.memory.split(",")) if options.memory is not None else (), tuple(options.pins or ())
     _check_banks(memory or find_target(options.target).banks, pins)
     road = PipelineOptions(options.target, tuple(options.preserve or ()), bounds=bounds, planner=options.planner, memory=memory, pins=pins)
+    road = with_tuning(road, options.tuning, options.isa, options.threads)
     if whole is None:
         road = with_backends(road, options.backends, options.no_delegate)
     else:

@@ -14,6 +14,9 @@ import typer
 from flambeau.compiler.stages import StageError
 from flambeau.passes.delegation.partitioner import Partitioner, check_distinct, partitioners
 from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.passes.targets.interface import find_target
+from flambeau.passes.tuning.table import read_table
+from flambeau.runtime.binding.libraries import instruction_set
 from flambeau.runtime.binding.threads import MOST_THREADS
 from flambeau.tools.plugin_loading import load_for_tool
 
@@ -96,6 +99,27 @@ def with_backends(road: PipelineOptions, backends: list[str] | None, no_delegate
     if no_delegate and not backends:
         raise StageError("--no-delegate is for --backend")
     return replace(road, backends=tuple(chosen), no_delegate=tuple(no_delegate or ()))
+
+
+def with_tuning(road: PipelineOptions, tuning: Path | None, isa: str | None, threads: int | None) -> PipelineOptions:
+    """Returns options with the choices of a table. Raises StageError, TuningError."""
+    if tuning is None:
+        if isa is not None or threads is not None:
+            raise StageError(f"--{'threads' if isa is None else 'isa'} is for --tuning")
+        return road
+    if find_target(road.target).is_plain:
+        raise StageError(f"--tuning: the target {road.target!r} has one way to compute each operator: there is nothing to choose")
+    read_table(tuning)
+    return replace(road, tuning=str(tuning), isa=isa or instruction_set(), threads=threads or 1)
+
+
+def why_not_tuned(road: PipelineOptions) -> list[str]:
+    """Returns a note if a table has no choice for the processor that is compiled for."""
+    if not road.tuning or (table := read_table(road.tuning)).choices(road.isa, road.threads):
+        return []
+    measured = ", ".join(sorted({f"{place.isa} with threads={place.threads}" for place in table.entries})) or "nothing"
+    missing = f"{road.tuning} has no choice for {road.isa} with threads={road.threads}, but for {measured}"
+    return [f"{missing}; --isa and --threads say what to compile for"]
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:

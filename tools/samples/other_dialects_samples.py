@@ -28,14 +28,16 @@ def linear(rng: np.random.Generator) -> list[Sample]:
 def convolution(rng: np.random.Generator) -> list[Sample]:
     """Returns convolutions with packed weights, dense and depthwise."""
 
-    def sample(weight: Any, groups: int, channels: int, addend: Any, *window: tuple[int, int]) -> Sample:
+    def sample(weight: Any, groups: int, channels: int, addend: Any, *window: tuple[int, int], tile: int = -1) -> Sample:
         out_channels = weight.shape[0]
         packed, kernel = pack_conv_weight(weight, groups), weight.shape[2:]
-        return f32(rng, 1, channels, 8, 7), packed, f32(rng, out_channels), addend, kernel, *window, groups, out_channels, "relu6"
+        return f32(rng, 1, channels, 8, 7), packed, f32(rng, out_channels), addend, kernel, *window, groups, out_channels, "relu6", tile
 
     return [
         sample(f32(rng, 20, 3, 3, 2), 1, 3, None, (2, 1), (1, 0), (1, 2)),
         sample(f32(rng, 5, 1, 3, 3), 5, 5, f32(rng, 1, 5, 8, 7), (1, 1), (1, 1), (1, 1)),
+        sample(f32(rng, 16, 32, 3, 3), 1, 32, None, (1, 1), (1, 1), (1, 1), tile=2),
+        sample(f32(rng, 16, 32, 3, 3), 1, 32, f32(rng, 1, 16, 8, 7), (1, 1), (1, 1), (1, 1), tile=4),
     ]
 
 

@@ -64,13 +64,14 @@ function(fl_add_levels)
   endforeach()
   set(fl_level_table "${ARG_FOLDER}/kernel_levels.c")
   file(CONFIGURE OUTPUT "${fl_level_table}" CONTENT "/* Written by kernel_levels.cmake. */
+#include \"core/level.h\"
 #include \"flambeau/kernel.h\"
 
 ${declarations}const fl_kernel_table *fl_kernels_of_level_0(void);
 
 const fl_kernel_table *fl_kernels_of_level(uint32_t index, const char **level) {
   const char *unread, **const name = level != NULL ? level : &unread;
-${choices}  *name = \"\";
+${choices}  *name = FL_LEVEL;
   return index == 0 ? fl_kernels_of_level_0() : NULL;
 }
 

@@ -96,7 +96,7 @@ function(fl_write_kernel_table)
     string(APPEND declarations "size_t ${scratch}(fl_value *const *args, size_t count);\n")
   endforeach()
   list(LENGTH names count)
-  set(text "/* Written by kernel_table.cmake. */\n#include \"flambeau/kernel.h\"\n\n${declarations}\n")
+  set(text "/* Written by kernel_table.cmake. */\n#include \"core/level.h\"\n#include \"flambeau/kernel.h\"\n\n${declarations}\n")
   if(rows)
     string(APPEND text "static const fl_kernel kernels[] = {\n${rows}};\n\nstatic const fl_kernel_table table = {kernels, ${count}};\n")
   else()
@@ -106,7 +106,7 @@ function(fl_write_kernel_table)
                      "const fl_kernel_table *FL_BUILTIN_KERNELS(void) { return &table; }\n#else\n"
                      "const fl_kernel_table *fl_builtin_kernels(void) { return &table; }\n"
                      "const fl_kernel_table *fl_kernels_of_level(uint32_t index, const char **level) {\n"
-                     "  if (level != NULL) {\n    *level = \"\";\n  }\n  return index == 0 ? &table : NULL;\n}\n#endif\n")
+                     "  if (level != NULL) {\n    *level = FL_LEVEL;\n  }\n  return index == 0 ? &table : NULL;\n}\n#endif\n")
   file(CONFIGURE OUTPUT "${ARG_OUTPUT}" CONTENT "${text}" @ONLY)
   set(fl_chosen_count "${count}" PARENT_SCOPE)
 endfunction()

@@ -43,7 +43,7 @@ endfunction()
 # The bytes of the kernels of some groups.
 function(fl_groups_size result)
   fl_write_kernel_table(OUTPUT "${FOLDER}/table.c" DEFINITIONS ${definitions} GROUPS ${ARGN})
-  execute_process(COMMAND ${compiler} -I "${SOURCE}/include" -c "${FOLDER}/table.c" -o "${FOLDER}/table.o" COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${compiler} -I "${SOURCE}" -I "${SOURCE}/include" -c "${FOLDER}/table.c" -o "${FOLDER}/table.o" COMMAND_ERROR_IS_FATAL ANY)
   fl_linked_size(bytes "${compiler}" fl_builtin_kernels "${FOLDER}/table.o" "${LIBRARY}")
   set(${result} ${bytes} PARENT_SCOPE)
   set(fl_groups ${fl_groups} PARENT_SCOPE)

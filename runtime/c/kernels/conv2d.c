@@ -186,7 +186,8 @@ fl_status fl_conv2d_read(fl_context *context, fl_value *const *args, int at, fl_
                    .padding_height = (size_t)v[2][0],
                    .padding_width = (size_t)v[2][1],
                    .dilation_height = (size_t)v[3][0],
-                   .dilation_width = (size_t)v[3][1]};
+                   .dilation_width = (size_t)v[3][1],
+                   .tile = FL_BEST_TILE};
   *groups = group_count;
   return FL_OK;
 }
@@ -197,12 +198,21 @@ int fl_is_channels_last(const fl_tensor *t) {
          (t->sizes[0] == 1 || t->strides[0] == h * w * c);
 }
 
+/* Reads the sizes and parameters of a packed convolution. */
+static fl_status read_packed(fl_context *context, fl_value *const *args, fl_conv2d *c, int64_t *groups) {
+  int64_t tile = 0;
+  FL_TRY(fl_conv2d_read(context, args, 4, c, groups));
+  FL_CHECK(context, fl_get_int(args[11], &tile) && (tile == FL_BEST_TILE || tile == 0 || tile == 2 || tile == 4), "the tile must be -1, 0, 2 or 4");
+  c->tile = (int8_t)tile;
+  return FL_OK;
+}
+
 size_t fl_packed_conv2d_scratch(fl_value *const *args, size_t count) {
   fl_context context = {0};
   fl_conv2d c;
   int64_t groups;
   (void)count;
-  return fl_conv2d_read(&context, args, 4, &c, &groups) == FL_OK && groups == 1 ? fl_conv2d_scratch_size(&c, args[0]->as.tensor->dynamic) : 0;
+  return read_packed(&context, args, &c, &groups) == FL_OK && groups == 1 ? fl_conv2d_scratch_size(&c, args[0]->as.tensor->dynamic) : 0;
 }
 
 fl_status fl_packed_conv2d_out(fl_context *context, fl_value *const *args, size_t count) {
@@ -213,9 +223,9 @@ fl_status fl_packed_conv2d_out(fl_context *context, fl_value *const *args, size_
   FL_TENSOR_ARGUMENT(weight, 1);
   FL_OPTIONAL_TENSOR_ARGUMENT(bias, 2);
   FL_OPTIONAL_TENSOR_ARGUMENT(addend, 3);
-  FL_TRY(fl_conv2d_read(context, args, 4, &c, &groups));
+  FL_TRY(read_packed(context, args, &c, &groups));
   FL_ACTIVATION_ARGUMENT(activation, 10);
-  FL_TENSOR_ARGUMENT(out, 11);
+  FL_TENSOR_ARGUMENT(out, 12);
   FL_CHECK(context, input->dtype == FL_FLOAT32 && weight->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32, "only float32 is supported");
   FL_CHECK(context, fl_is_channels_last(input), "the input must be stored channels last");
   FL_CHECK(context, fl_is_contiguous(weight), "the packed weight must be contiguous");

@@ -17,6 +17,9 @@ typedef struct fl_conv2d {
   const float *addend; /* floats of out's shape that are added to the result, or NULL; may be `out` */
   float *out;
   fl_activation activation;
+  int8_t tile; /* the side of the tiles of Winograd's algorithm; 0: none; FL_BEST_TILE: what is fastest by its rule */
 } fl_conv2d;
+
+enum { FL_BEST_TILE = -1 };
 
 #endif

@@ -137,7 +137,8 @@ static fl_conv2d in_two_dimensions(const fl_convolution *p) {
                      .dilation_width = p->dilation[2],
                      .input = p->input->data,
                      .bias = p->bias ? p->bias->data : NULL,
-                     .out = p->out->data};
+                     .out = p->out->data,
+                     .tile = FL_BEST_TILE};
 }
 
 static int is_depthwise(const fl_convolution *p) { return p->groups == p->in_channels && p->in_channels == p->out_channels; }

@@ -87,10 +87,14 @@ static int is_possible(const fl_conv2d *c) {
          c->dilation_width == 1 && c->channels % FL_PANEL == 0 && c->out_channels % FL_PANEL == 0 && c->channels > 0;
 }
 
-/* Returns the side of the tiles that are fastest; 0: the definition is, or the layer may be one for a device that has little memory. */
-static size_t best_tile(const fl_conv2d *c) {
+/* Returns the side of the tiles that were asked for, or that are fastest; 0: the definition is, or the layer may be one for a device that has little
+ * memory. */
+static size_t tile_of(const fl_conv2d *c) {
   if (!is_possible(c)) {
     return 0;
+  }
+  if (c->tile != FL_BEST_TILE) {
+    return (size_t)c->tile;
   }
   const double direct = 9.0 * (double)c->batch * (double)c->out_height * (double)c->out_width, two = time_of(c, 2), four = time_of(c, 4);
   const size_t m = four < two ? 4 : 2;
@@ -98,11 +102,11 @@ static size_t best_tile(const fl_conv2d *c) {
 }
 
 size_t fl_winograd_scratch(const fl_conv2d *c, int bound) {
-  if (bound && is_possible(c)) {
+  if (bound && is_possible(c) && c->tile == FL_BEST_TILE) {
     const size_t two = scratch_of(c, 2), four = scratch_of(c, 4);
     return two > four ? two : four;
   }
-  const size_t m = best_tile(c);
+  const size_t m = tile_of(c);
   return m == 0 ? 0 : scratch_of(c, m);
 }
 
@@ -329,7 +333,7 @@ static void run_tiles_together(const void *work, size_t piece, void *scratch) {
 }
 
 void fl_winograd_run(const fl_context *context, const fl_conv2d *c) {
-  winograd w = in_tiles(c, best_tile(c));
+  winograd w = in_tiles(c, tile_of(c));
   const size_t operations = w.tiles * w.points * c->channels / FL_LANES * c->out_channels, threads = fl_threads_for(context, operations);
   w.blocks = parts_of(w.tiles, w.block);
   if (w.blocks >= threads) {

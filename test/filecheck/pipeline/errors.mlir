@@ -14,6 +14,6 @@
 // ANCHOR:   <pipeline>:1:1: error: there is no operation 'func.fun' to nest passes in; did you mean 'func.func'?
 // WHOLE:    <pipeline>:1:11: error: pass 'dce' works on the whole module: write it outside of func.func(…)
 // OPEN:     <pipeline>:1:5: error: expected the '}' that closes the options
-// PIPELINE: <pipeline>:1:9: error: pipeline 'compile' has no option 'traget'; it has target, preserve, backends, no-delegate, bounds, planner, memory, pins, alloc-graph-input, alloc-graph-output; did you mean 'target'?
+// PIPELINE: <pipeline>:1:9: error: pipeline 'compile' has no option 'traget'; it has target, preserve, backends, no-delegate, bounds, tuning, isa, threads, planner, memory, pins, alloc-graph-input, alloc-graph-output; did you mean 'target'?
 // EACH:     error: argument --verify-each: expected 0 or 1, got 'maybe'
 builtin.module {}

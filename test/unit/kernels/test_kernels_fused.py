@@ -101,6 +101,9 @@ def test_activations_keep_nan_and_limits() -> None:
         torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-30, equal_nan=True)
 
 
+# Of Winograd's algorithm: as the kernel chooses, none, of 2 and of 4.
+TILES = (-1, 0, 2, 4)
+
 CONVOLUTIONS = [
     # channels, out, size, kernel, stride, padding, dilation
     (3, 8, (9, 11), (3, 3), (1, 1), (1, 1), (1, 1)),
@@ -131,7 +134,10 @@ def test_conv2d(case: tuple[Any, ...]) -> None:
                 memory_format=torch.channels_last
             )
             args = (x, pack_conv(w, False), b, addend, kernel, stride, padding, dilation, 1, out, activation)
-            close(call("flambeau::conv2d.out", *args, like=expected), expected, 4e-6, product)
+            # Where tiles are impossible, the definition computes it, whatever is asked for.
+            found = [call("flambeau::conv2d.out", *args, tile, like=expected) for tile in TILES]
+            close(found[0], expected, 4e-6, product)
+            assert all(torch.equal(result, found[0]) for result in found)
 
 
 TILED = [
@@ -149,7 +155,7 @@ TILED = [
 
 @pytest.mark.parametrize("case", TILED, ids=str)
 def test_conv2d_in_tiles(case: tuple[Any, ...]) -> None:
-    """Rounds by at most 1e-5 of the largest sum, with each epilogue."""
+    """Rounds by at most 1e-5 of the largest sum, with each choice of tiles and each epilogue."""
     channels, out, size, padding = case
     for batch, with_bias in ((1, True), (3, False)):
         x = random(batch, channels, *size).to(memory_format=torch.channels_last)
@@ -160,8 +166,9 @@ def test_conv2d_in_tiles(case: tuple[Any, ...]) -> None:
             expected = ACTIVATIONS[activation](product if addend is None else product + addend)
             expected = expected.contiguous(memory_format=torch.channels_last)
             args = (x, pack_conv(w, False), b, addend, (3, 3), (1, 1), padding, (1, 1), 1, out, activation)
-            found = call("flambeau::conv2d.out", *args, like=expected)
-            assert float((found - expected).abs().max()) <= 1e-5 * float(product.abs().max())
+            for tile in TILES:
+                found = call("flambeau::conv2d.out", *args, tile, like=expected)
+                assert float((found - expected).abs().max()) <= 1e-5 * float(product.abs().max()), tile
 
 
 @pytest.mark.parametrize("channels", [8, 16, 19, 40, 5])
@@ -185,7 +192,7 @@ def test_conv2d_depthwise(channels: int, kernel: tuple[int, int]) -> None:
                 expected = ACTIVATIONS[activation](product if addend is None else product + addend).contiguous(
                     memory_format=torch.channels_last
                 )
-                args = (x, pack_conv(w, True), b, addend, kernel, stride, padding, dilation, channels, channels, activation)
+                args = (x, pack_conv(w, True), b, addend, kernel, stride, padding, dilation, channels, channels, activation, -1)
                 close(call("flambeau::conv2d.out", *args, like=expected), expected, 2e-6)
 
 

@@ -30,7 +30,7 @@ def convolution(place: int, value: Any) -> tuple[Any, ...]:
 
 
 def fused_convolution(place: int, value: Any) -> tuple[Any, ...]:
-    return at(place, value, LAST, PACKED_FILTER, None, None, [3, 3], [1, 1], [1, 1], [1, 1], 1, 8, "none")
+    return at(place, value, LAST, PACKED_FILTER, None, None, [3, 3], [1, 1], [1, 1], [1, 1], 1, 8, "none", -1)
 
 
 def linear(place: int, value: Any) -> tuple[Any, ...]:
@@ -158,6 +158,7 @@ REFUSED: list[Refusal] = [
     *each("flambeau::conv2d.out", (1, 8, 6, 6), "out_channels", fused_convolution(9, -1)),
     *each("flambeau::conv2d.out", (1, 8, 6, 6), "channels last", fused_convolution(0, IMAGE)),
     *each("flambeau::conv2d.out", (1, 8, 6, 6), "activation", fused_convolution(10, "")),
+    *each("flambeau::conv2d.out", (1, 8, 6, 6), "tile", *(fused_convolution(11, x) for x in (1, 3, -2, 2**32, 2**62))),
     *each("flambeau::cached_attention.out", (1, 3, 5, 8), "heads", cached_attention(0, QUERY[:, :3])),
     *each("flambeau::cached_attention.out", (1, 4, 5, 8), "last size", cached_attention(1, KEY[..., :7])),
     *each("flambeau::cached_attention.out", (1, 4, 5, 8), "one number of int64", cached_attention(3, torch.tensor([1, 2]))),

@@ -181,8 +181,8 @@ def test_canonical_form(text: str, expected: str):
         (
             "compile{tarket=x}",
             9,
-            "pipeline 'compile' has no option 'tarket'; it has target, preserve, backends, no-delegate, bounds, planner, memory, pins, "
-            "alloc-graph-input, alloc-graph-output; did you mean 'target'?",
+            "pipeline 'compile' has no option 'tarket'; it has target, preserve, backends, no-delegate, bounds, "
+            "tuning, isa, threads, planner, memory, pins, alloc-graph-input, alloc-graph-output; did you mean 'target'?",
         ),
     ],
 )

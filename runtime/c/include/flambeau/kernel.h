@@ -79,7 +79,8 @@ typedef struct fl_kernel_table {
 /* Returns the table of all kernels that this library was built with; of several levels of the processor's instruction set, those of the best. */
 FL_API const fl_kernel_table *fl_builtin_kernels(void);
 /* Returns the kernels of level `index`, the best first, among those that the library has and this processor executes, and stores its name in
- * `level`, unless that is NULL: "x86-64-v4", or "" for the one that the library as a whole was compiled for. NULL: there are no more. */
+ * `level`, unless that is NULL: "x86-64-v4", "aarch64". The last is the one that the library as a whole was compiled for, which may be "". NULL:
+ * there are no more. */
 FL_API const fl_kernel_table *fl_kernels_of_level(uint32_t index, const char **level);
 
 /* FL_FAIL sets the text of a failure and evaluates to `status`; FL_FAIL_NUMBERS also sets the numbers for its first and second %. FL_CHECK and

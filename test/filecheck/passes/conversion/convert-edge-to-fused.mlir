@@ -1,4 +1,10 @@
 // RUN: flambeau-opt %s -p convert-edge-to-fused | filecheck %s
+// RUN: flambeau-opt %s -p 'convert-edge-to-fused{tuning="%S/convert-edge-to-fused.json" isa=x86-64-v4}' | filecheck %s --check-prefix TUNED
+// RUN: flambeau-opt %s -p 'convert-edge-to-fused{tuning="%S/convert-edge-to-fused.json" isa=aarch64}' | filecheck %s
+// RUN: flambeau-opt %s -p 'convert-edge-to-fused{tuning="%S/convert-edge-to-fused.json" isa=x86-64-v4 threads=2}' | filecheck %s
+// RUN: not flambeau-opt %s -p 'convert-edge-to-fused{tuning="%s"}' 2>&1 | filecheck %s --check-prefix DAMAGED
+
+// DAMAGED: convert-edge-to-fused.mlir: not a table of choices: {{.*}}; flambeau tune writes one
 
 ml_program.global private @w(#flambeau.blob<"w", "29e1889124dc651e">) : tensor<4x3xf32>
 ml_program.global private @k(#flambeau.blob<"k", "624ca9ed8543b4ed">) : tensor<2x3x3x3xf32>
@@ -44,11 +50,15 @@ func.func @lstm_step(%h: tensor<3x2xf32>, %c: tensor<3x2xf32>, %x: tensor<3x8xf3
 // CHECK-LABEL: func.func @convolutions
 // CHECK:         %[[X:.*]] = edge._to_dim_order_copy(%x) {dim_order = [0, 2, 3, 1]}
 // CHECK-NEXT:    %[[K:.*]] = ml_program.global_load_const @k.packed : tensor<1x27x16xf32>
-// CHECK-NEXT:    %[[Y:.*]] = fused.conv2d(%[[X]], %[[K]], none, none) {kernel_size = [3, 3], stride = [2, 2], padding = [1, 1], dilation = [1, 1], groups = 1, out_channels = 2}
+// CHECK-NEXT:    %[[Y:.*]] = fused.conv2d(%[[X]], %[[K]], none, none) {kernel_size = [3, 3], stride = [2, 2], padding = [1, 1], dilation = [1, 1], groups = 1, out_channels = 2} :
 // CHECK-SAME:    -> tensor<1x2x4x4xf32, #edge.layout<[0, 2, 3, 1]>>
 // CHECK-NEXT:    edge._to_dim_order_copy(%[[Y]]) {dim_order = [0, 1, 2, 3]}
 // CHECK:         ml_program.global_load_const @d.packed : tensor<9x16xf32>
-// CHECK:         fused.conv2d({{.*}}groups = 3, out_channels = 3
+// CHECK:         fused.conv2d({{.*}}groups = 3, out_channels = 3} :
+// A table of choices gives them tiles, or leaves them row-major.
+// TUNED-LABEL: func.func @convolutions
+// TUNED:         fused.conv2d({{.*}}groups = 1, out_channels = 2, tile = 4} :
+// TUNED:         edge.convolution
 func.func @convolutions(%x: tensor<1x3x8x8xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x3x6x6xf32>) {
   %k = ml_program.global_load_const @k : tensor<2x3x3x3xf32>
   %d = ml_program.global_load_const @d : tensor<3x1x3x3xf32>
@@ -64,6 +74,8 @@ func.func @convolutions(%x: tensor<1x3x8x8xf32>) -> (tensor<1x2x4x4xf32>, tensor
 // CHECK:         %[[W:.*]] = fused.dequantize_packed(%[[P]], %[[S]]) : (tensor<1x27x16xi8>, tensor<16xf32>) -> tensor<1x27x16xf32>
 // CHECK:         fused.conv2d(%{{.*}}, %[[W]], none, none)
 // CHECK:         edge.convolution
+// TUNED-LABEL: func.func @integers
+// TUNED:         fused.conv2d({{.*}}tile = 0} :
 func.func @integers(%x: tensor<1x3x8x8xf32>) -> (tensor<1x2x6x6xf32>, tensor<1x2x6x6xf32>) {
   %k = ml_program.global_load_const @i : tensor<2x3x3x3xi8>
   %s = ml_program.global_load_const @s : tensor<2xf32>
