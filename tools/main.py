@@ -41,6 +41,7 @@ from flambeau.tools.profiling.targets import targets_command
 from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error, warnings_on_stderr
 from flambeau.tools.rendering.legality_report import above_table, legality_table
 from flambeau.tools.report.report_command import report_command
+from flambeau.tools.tuning.tune_command import tune_command
 
 app = typer.Typer(
     name="flambeau",
@@ -72,6 +73,7 @@ app.command("quantize")(takes_options(quantize_command))
 app.command("run")(run_command)
 app.command("inspect")(inspect_command)
 app.command("profile")(profile_command)
+app.command("tune")(tune_command)
 app.command("size")(size_command)
 app.command("memory")(memory_command)
 app.command("kernels")(kernels_command)

@@ -96,7 +96,7 @@ def matches(expected: str, actual: str) -> bool:
     return re.fullmatch(pattern, _without_trailing_space(_PROGRESS.sub("", actual)), re.DOTALL) is not None
 
 
-_PROGRESS = re.compile(r"^(bisecting|reducing|comparing targets for .*|compiling .*|reporting .*|testing .*): .*\n", re.MULTILINE)
+_PROGRESS = re.compile(r"^(bisecting|reducing|comparing targets for .*|compiling .*|reporting .*|testing .*|tuning .*): .*\n", re.MULTILINE)
 """Lines of progress, which commands print once a second: a page shows none, and a slow machine prints more of them."""
 
 

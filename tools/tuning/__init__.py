@@ -1,0 +1,1 @@
+"""`flambeau tune`: chooses by measurement how operators are computed."""
