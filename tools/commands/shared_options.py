@@ -65,6 +65,7 @@ Jobs = Annotated[
     int | None,
     typer.Option("--jobs", metavar="N", min=1, help="work in N processes at the same time; by default, in the one of the command"),
 ]
+Cluster = Annotated[str | None, typer.Option("--cluster", metavar="tcp://HOST:PORT", help="work on the cluster of this Dask scheduler")]
 
 Backends = Annotated[
     list[str] | None,

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.commands.engines import EngineError
-from flambeau.tools.commands.shared_options import AsJson, Jobs, LoadPlugins
+from flambeau.tools.commands.shared_options import AsJson, Cluster, Jobs, LoadPlugins
 from flambeau.tools.conformance.conformance import GRAPHS, ConformanceOptions, judge
 from flambeau.tools.conformance.conformance_report import Report
 from flambeau.tools.jobs.executors import open_executor
@@ -38,6 +38,7 @@ def test_backend_command(
         ),
     ] = None,
     jobs: Jobs = None,
+    cluster: Cluster = None,
     load_plugin: LoadPlugins = None,
     json: AsJson = False,
 ) -> None:
@@ -46,7 +47,7 @@ def test_backend_command(
     Prints a table of its operators and their results, and each failure with the seed that shows it alone. Fails if there are failures.
     """
     console = stderr_console()
-    with working(console, f"testing {backend}") as status, open_executor(jobs) as executor:
+    with working(console, f"testing {backend}") as status, open_executor(jobs, cluster) as executor:
         progress = ProgressLine(console, status, f"testing {backend}")
         options = ConformanceOptions(seed, graphs, quantized, size, keep, dict(map(_engine, engine or ())))
         report = judge(

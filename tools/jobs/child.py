@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 import sys
+import time
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -13,14 +14,20 @@ from typing import Any
 from flambeau.support.tracebacks import in_one_line
 from flambeau.tools.process import room_for_nesting
 
+_SECONDS = 1
+"""The time that a call has when the process that asked is gone."""
 
-def _read(calls: SimpleQueue[Any]) -> None:
-    """Reads the messages. Ends this process, whatever it does, when the one that started it is gone."""
+
+def _read(messages: SimpleQueue[Any]) -> None:
+    """Reads the messages, and None behind the last one. Then it ends this process, if a call does not let it end by itself."""
     while True:
         try:
-            calls.put(pickle.load(sys.stdin.buffer))
+            messages.put(pickle.load(sys.stdin.buffer))
         except EOFError:
-            os._exit(0)
+            break
+    messages.put(None)
+    time.sleep(_SECONDS)
+    os._exit(0)
 
 
 def _pickled(error: Exception) -> bytes:
@@ -38,16 +45,15 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that started this one
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
-    calls: SimpleQueue[Any] = SimpleQueue()
-    Thread(target=_read, args=(calls,), daemon=True).start()
-    setup, failed = calls.get(), None
+    messages: SimpleQueue[Any] = SimpleQueue()
+    Thread(target=_read, args=(messages,), daemon=True).start()
+    setup, failed = messages.get(), None
     try:
         setup.apply()
     except Exception as error:
         failed = _pickled(error)
     with room_for_nesting():
-        while True:
-            call = calls.get()
+        for call in iter(messages.get, None):
             try:
                 function, arguments, named = pickle.loads(call)
                 answer = ("returned", pickle.dumps(function(*arguments, **named))) if failed is None else ("raised", failed)

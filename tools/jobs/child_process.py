@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from threading import Timer
+from threading import Lock, Timer
 from typing import IO, Any, Literal, NamedTuple
 
 from flambeau.tools.jobs.child_setup import ChildSetup
@@ -47,32 +47,43 @@ class ChildProcess:
         self._setup = setup
         self._process: subprocess.Popen[bytes] | None = None
         self._said: IO[bytes] | None = None
+        self._has_call = Lock()
+        self._is_killed = False
 
     def ask(self, call: bytes, seconds: float | None = None) -> Answer:
         """Makes a packed call and returns how it ended. The process is killed if the call takes more than `seconds`."""
-        process = self._process or self._start()
-        timer = Timer(seconds or 0, process.kill)
-        if seconds is not None:
-            timer.start()
-        try:
-            _send(process, call)
-            assert process.stdout is not None
-            return Answer(*pickle.load(process.stdout))
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            late = seconds is not None and not timer.is_alive()
-            return Answer("lost", f"it does not end within {seconds} seconds" if late else self._how_it_ended(process))
-        finally:
-            timer.cancel()
-            if process.poll() is not None:
-                self.end()
+        with self._has_call:
+            process = self._process or self._start()
+            if self._is_killed:
+                process.kill()
+            timer = Timer(seconds or 0, process.kill)
+            if seconds is not None:
+                timer.start()
+            try:
+                _send(process, call)
+                assert process.stdout is not None
+                return Answer(*pickle.load(process.stdout))
+            except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+                late = seconds is not None and not timer.is_alive()
+                return Answer("lost", f"it does not end within {seconds} seconds" if late else self._how_it_ended(process))
+            finally:
+                timer.cancel()
+                if process.poll() is not None:
+                    self._forget()
 
     def kill(self) -> None:
-        """Ends the process at once, whatever it does; a call in another thread is answered as lost."""
+        """Ends the process at once, for ever. A call that another thread makes is answered as lost."""
+        self._is_killed = True
         if (process := self._process) is not None:
             process.kill()
+        self.end()
 
     def end(self) -> None:
         """Ends the process, which has no call."""
+        with self._has_call:
+            self._forget()
+
+    def _forget(self) -> None:
         if self._process is not None:
             for stream in (self._process.stdin, self._process.stdout):
                 if stream is not None:

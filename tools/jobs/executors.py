@@ -1,4 +1,4 @@
-"""The executors of `--jobs`, which have the interface of `concurrent.futures`."""
+"""The executors of `--jobs` and `--cluster`, which have the interface of `concurrent.futures`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from flambeau.tools.jobs.child_process import packed
 from flambeau.tools.jobs.child_setup import ChildSetup
+from flambeau.tools.jobs.cluster import Cluster, JobsError
 from flambeau.tools.jobs.thread_children import ThreadChildren
 
 Given = ParamSpec("Given")
@@ -45,7 +46,7 @@ class Processes(ThreadPoolExecutor):
         if cancel_futures:
             super().shutdown(wait=False, cancel_futures=True)
             self._children.kill()
-        super().shutdown(wait=wait, cancel_futures=cancel_futures)
+        super().shutdown(wait=wait)
         self._children.end()
 
     def _answered(self, call: bytes) -> Any:
@@ -53,16 +54,23 @@ class Processes(ThreadPoolExecutor):
 
 
 @contextmanager
-def open_executor(jobs: int | None) -> Generator[Executor]:
-    """Opens the executor of `--jobs`: without it, work is done in this process.
+def open_executor(jobs: int | None, cluster: str | None = None) -> Generator[Executor]:
+    """Opens the executor of `--jobs` and `--cluster`: without both, work is done in this process.
 
-    What is not done when the block ends, as after an interrupt, is given up.
+    What is not done when the block raises, as after an interrupt, is given up.
+
+    Raises:
+        JobsError: the cluster cannot be used.
     """
-    executor = Here() if jobs is None else Processes(jobs)
+    if jobs is not None and cluster is not None:
+        raise JobsError("--jobs is for processes of this machine: with --cluster, the workers have their own numbers of threads")
+    executor = Cluster(cluster) if cluster is not None else Here() if jobs is None else Processes(jobs)
     try:
         yield executor
-    finally:
+    except BaseException:
         executor.shutdown(cancel_futures=True)
+        raise
+    executor.shutdown()
 
 
 def in_order(executor: Executor, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[tuple[Item, Future[Result]]]:

@@ -22,7 +22,7 @@ class ThreadChildren:
         return Answer("lost", "it was given up") if self._is_over else child.ask(call)
 
     def kill(self) -> None:
-        """Ends the processes at once; calls are answered as lost."""
+        """Ends the processes at once, for ever; calls are answered as lost."""
         self._is_over = True
         for child in list(self._children.values()):
             child.kill()
