@@ -78,7 +78,7 @@ static size_t floats_of(const fl_conv2d *c) {
 /* How many multiplications for a channel of the image and one of the result take as long: measured, with products of fewer than 8 rows slower. */
 static double time_of(const fl_conv2d *c, size_t m) {
   const winograd w = in_tiles(c, m);
-  const double kernel = m == 4 ? 250.0 : 140.0, tile = (double)w.points * (1.0 + 12.0 / (double)c->out_channels + 8.0 / (double)c->channels);
+  const double kernel = m == 4 ? 250.0 : 100.0, tile = (double)w.points * (1.0 + 12.0 / (double)c->out_channels + 8.0 / (double)c->channels);
   return kernel * (double)parts_of(w.tiles, w.block) + tile * (double)(w.tiles > 8 ? w.tiles : 8);
 }
 
