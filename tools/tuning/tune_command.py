@@ -19,11 +19,10 @@ from flambeau.passes.tuning.choices import CHOICES
 from flambeau.passes.tuning.table import Entry, Place, TuningTable, read_table
 from flambeau.runtime import Runtime
 from flambeau.runtime.binding.libraries import instruction_set
-from flambeau.runtime.binding.threads import MOST_THREADS
 from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.commands.model_source import load_source, stem_of
 from flambeau.tools.commands.output_paths import check_outputs
-from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
+from flambeau.tools.commands.shared_options import AsJson, LoadPlugins, Threads
 from flambeau.tools.tuning.candidate_programs import Builder, Candidate
 from flambeau.tools.tuning.search import MARGIN, Result, search
 
@@ -40,7 +39,7 @@ def tune_command(
     ] = None,
     target: Annotated[str, typer.Option("--target", metavar="NAME", help="the target, which has packed forms")] = "flambeau",
     method: Annotated[str, typer.Option("--method", metavar="NAME", help="the method to run")] = "forward",
-    threads: Annotated[int, typer.Option("--threads", metavar="N", min=1, max=MOST_THREADS, help="how many compute")] = 1,
+    threads: Threads = 1,
     rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="how often it is the turn of each program")] = 10,
     load_plugin: LoadPlugins = None,
     json: AsJson = False,
