@@ -1,6 +1,6 @@
 """Tiny models of Hugging Face with random weights, exported, compiled to a `.pte`, run by the C runtime, and compared with eager.
 
-    PYTHONPATH=test python test/campaigns/hugging_face.py [model type …] [--static] [--target executorch]
+    PYTHONPATH=test python test/campaigns/hugging_face.py [model type …] [--static] [--target executorch] [--jobs 2]
 
 The batch and, for texts, the length are dynamic, but for `--static`. It prints a line for each model, then the counts and the reasons. It
 returns 1 if a result is wrong.
@@ -155,4 +155,4 @@ def make(name: str, dynamic: bool) -> Case:
 
 
 if __name__ == "__main__":
-    sys.exit(main(__doc__, [*TEXTS, *IMAGES], make, sys.argv[1:]))
+    sys.exit(main("campaigns.hugging_face", __doc__, [*TEXTS, *IMAGES], sys.argv[1:]))

@@ -1,10 +1,10 @@
 """PyTorch's own samples of its operators (`op_db`), exported, compiled to a `.pte`, run by the C runtime, and compared with eager.
 
-    PYTHONPATH=test python test/campaigns/op_db.py [operator …] [--samples 4] [--dtypes float32 int64 bool] [--targets executorch flambeau]
+    PYTHONPATH=test python test/campaigns/op_db.py [operator …] [--samples 4] [--dtypes float32 int64 bool] [--targets …] [--jobs 2]
 
 prints what was exported, taken, refused and wrong, and the reasons of refusals by how many samples they concern. A program that one target
-refuses is compiled for the next. It returns 1 if a result is wrong. Work that ends the process or takes too long is told, and the next
-operator goes on in another process.
+refuses is compiled for the next. It returns 1 if a result is wrong. Work that ends its process or takes too long is told,
+and the other operators are judged.
 """
 
 from __future__ import annotations
@@ -14,18 +14,22 @@ import json
 import logging
 import re
 import signal
-import subprocess
 import sys
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO, cast
 
 import numpy as np
 import torch
+from campaigns.job_options import add_job_options, chosen_executor
 from helpers.vector_choices import aligned
 from torch.utils import _pytree as pytree
+
+from flambeau.tools.jobs.child_process import LostProcessError
+from flambeau.tools.jobs.executors import in_order
 
 Verdict = Literal["taken", "refused", "wrong", "not exported"]
 DTYPES = ("float32", "int64", "bool")
@@ -226,45 +230,31 @@ def _infos(names: Sequence[str]) -> list[Any]:
     return [info for info in cast("list[Any]", op_db) if not names or info.name in names]
 
 
-def work(arguments: argparse.Namespace) -> None:
-    """Judges operators from a place in the list on, and writes outcomes as lines of JSON."""
+def work(options: argparse.Namespace, place: int) -> list[Outcome]:
+    """Judges the operator at a place of the list."""
     warnings.simplefilter("ignore")
     logging.disable()
     torch.set_num_threads(1)
     signal.signal(signal.SIGALRM, _interrupt)
-    infos = _infos(arguments.operators)
-    print(json.dumps(["operators", len(infos)]), flush=True)
-    for place in range(arguments.start, len(infos), 1):
-        print(json.dumps(["operator", place, infos[place].name]), flush=True)
-        for dtype in arguments.dtypes:
-            if getattr(torch, dtype) in infos[place].dtypes:
-                for outcome in outcomes(infos[place], dtype, arguments.samples, arguments.seconds, arguments.targets):
-                    print(json.dumps(outcome), flush=True)
+    info = _infos(options.operators)[place]
+    dtypes = [dtype for dtype in options.dtypes if getattr(torch, dtype) in info.dtypes]
+    return [outcome for dtype in dtypes for outcome in outcomes(info, dtype, options.samples, options.seconds, options.targets)]
 
 
-def _run(argv: Sequence[str], log: TextIO | None) -> Iterator[Outcome]:
-    """The outcomes of all operators, each from a process that lives."""
-    start, count = 0, 1
-    while start < count:
-        worker = subprocess.Popen([sys.executable, __file__, "--work", "--start", str(start), *argv], stdout=subprocess.PIPE, text=True)
-        name = ""
-        assert worker.stdout is not None
-        for line in worker.stdout:
-            if not line.startswith("["):
-                continue
-            message = json.loads(line)
-            if message[0] == "operators":
-                count = message[1]
-            elif message[0] == "operator":
-                start, name = message[1], message[2]
-            else:
+def _run(options: argparse.Namespace, log: TextIO | None) -> Iterator[Outcome]:
+    """The outcomes of all operators."""
+    infos = _infos(options.operators)
+    with chosen_executor(options) as executor:
+        for place, future in in_order(executor, partial(work, options), range(len(infos))):
+            try:
+                found = future.result()
+            except LostProcessError as error:
+                found = [Outcome(infos[place].name, "", 0, "wrong", str(error))]
+            for outcome in found:
                 if log is not None:
-                    log.write(line)
+                    log.write(json.dumps(outcome) + "\n")
                     log.flush()
-                yield Outcome(*message)
-        if worker.wait() != 0:
-            yield Outcome(name, "", 0, "wrong", f"the process ends with {worker.returncode}")
-        start += 1
+                yield outcome
 
 
 def _print_reasons(found: Sequence[Outcome], verdict: Verdict) -> None:
@@ -291,14 +281,10 @@ def main() -> int:
         "--targets", nargs="+", default=["executorch", "flambeau"], help="whose kernels programs use, the first one that has them"
     )
     parser.add_argument("--log", type=Path, help="a file that receives each outcome as a line of JSON")
-    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--start", type=int, default=0, help=argparse.SUPPRESS)
+    add_job_options(parser)
     arguments = parser.parse_args()
-    if arguments.work:
-        work(arguments)
-        return 0
     log = arguments.log.open("w", encoding="utf-8") if arguments.log else None
-    found = list(_run(sys.argv[1:], log))
+    found = list(_run(arguments, log))
     for verdict in ("refused", "wrong"):
         _print_reasons(found, verdict)
     counts: Counter[str] = Counter()
@@ -315,4 +301,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from campaigns import op_db  # other processes import its functions by this name
+
+    sys.exit(op_db.main())

@@ -1,6 +1,6 @@
 """Models of torchvision and timm with random weights on small images, exported, compiled, run by the C runtime, and compared with eager.
 
-    PYTHONPATH=test python test/campaigns/vision.py [model …] [--static] [--target executorch]
+    PYTHONPATH=test python test/campaigns/vision.py [model …] [--static] [--target executorch] [--jobs 2]
 
 Models of timm have the prefix `timm.`. The batch is dynamic, but for `--static`; detection models take lists of images, and are exported
 with one. It needs the packages of the group `vision`. It prints a line for each model, then the counts and the reasons, and returns 1 if a
@@ -146,4 +146,5 @@ def make(name: str, dynamic: bool) -> Case:
 
 
 if __name__ == "__main__":
-    sys.exit(main(__doc__, [*CLASSIFICATION, *SEGMENTATION, *DETECTION, *(f"timm.{name}" for name in TIMM)], make, sys.argv[1:]))
+    every = [*CLASSIFICATION, *SEGMENTATION, *DETECTION, *(f"timm.{name}" for name in TIMM)]
+    sys.exit(main("campaigns.vision", __doc__, every, sys.argv[1:]))
