@@ -20,6 +20,41 @@ FL_INLINE fl_quad fl_load_quad(const float *p) {
 }
 #endif
 
+/* Return every second float of two vectors, from the first on, and from the second on. */
+FL_INLINE fl_vec fl_even(fl_vec a, fl_vec b) {
+#if defined(FL_SHUFFLE) && FL_LANES == 16
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+#elif defined(FL_SHUFFLE) && FL_LANES == 8
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+#elif defined(FL_SHUFFLE)
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+#else
+  fl_vec v;
+  FL_UNROLL
+  for (int i = 0; i < FL_LANES; ++i) {
+    v[i] = 2 * i < FL_LANES ? a[2 * i % FL_LANES] : b[2 * i % FL_LANES];
+  }
+  return v;
+#endif
+}
+
+FL_INLINE fl_vec fl_odd(fl_vec a, fl_vec b) {
+#if defined(FL_SHUFFLE) && FL_LANES == 16
+  return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+#elif defined(FL_SHUFFLE) && FL_LANES == 8
+  return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#elif defined(FL_SHUFFLE)
+  return __builtin_shufflevector(a, b, 1, 3, 5, 7);
+#else
+  fl_vec v;
+  FL_UNROLL
+  for (int i = 0; i < FL_LANES; ++i) {
+    v[i] = 2 * i + 1 < FL_LANES ? a[(2 * i + 1) % FL_LANES] : b[(2 * i + 1) % FL_LANES];
+  }
+  return v;
+#endif
+}
+
 /* Returns FL_LANES floats that are `step` apart, and reads none behind the last. */
 FL_INLINE fl_vec fl_load_apart(const float *from, size_t step) {
   if (step == 1) {

@@ -2,7 +2,7 @@
  *
  * Floats have fast algorithms, chosen by layout. Channels last uses conv2d.h, and packs the weight in each call. Contiguous images multiply the
  * unpacked weight by columns gathered from the image (im2col of a few pixels at a time), or use planes.h where groups have few results,
- * depthwise_planes.h where they have one, or transposed_convolution.h. All other cases are computed by the definition.
+ * depthwise_planes.h where they have one in short rows, or transposed_convolution.h. All other cases are computed by the definition.
  */
 #include "convolution.h"
 #include "apart.h"
@@ -176,7 +176,9 @@ static way way_of(const fl_convolution *p) {
     return BY_DEFINITION;
   }
   const fl_conv2d c = in_two_dimensions(p);
-  if (is_depthwise(p) && p->groups >= FEW_CHANNELS && fl_conv2d_depthwise_planes_fits(&c)) {
+  /* Rows fill vectors badly if they are short; and where vectors are, the functions for kernels of 3 x 3 are worth the transposition. */
+  const int is_of_channels = 2 * c.out_width <= FL_LANES || (FL_LANES < 8 && c.kernel_height == 3 && c.kernel_width == 3);
+  if (is_depthwise(p) && p->groups >= FEW_CHANNELS && is_of_channels && fl_conv2d_depthwise_planes_fits(&c)) {
     return DEPTHWISE_PLANES;
   }
   return p->out_channels / p->groups < FEW_CHANNELS ? BY_PLANES : BY_COLUMNS;
@@ -197,7 +199,7 @@ static __attribute__((noinline)) size_t scratch_of(const fl_convolution *p, way 
     case CHANNELS_LAST_DEPTHWISE: return taps_of(p) * packed_channels(p) * sizeof(float);
     case BY_COLUMNS: return fl_scratch_bytes(depth, gathered_pixels(depth, p->out_size[1] * p->out_size[2]) * sizeof(float));
     case BY_PLANES: {
-      /* A narrower image may fit into the bands of DEPTHWISE_PLANES. */
+      /* A narrower image may be one for DEPTHWISE_PLANES. */
       const size_t planes = fl_conv2d_planes_scratch(&c, p->groups);
       const size_t bands = bound && is_depthwise(p) && p->groups >= FEW_CHANNELS ? fl_conv2d_depthwise_planes_scratch(&c, bound) : 0;
       return planes > bands ? planes : bands;

@@ -113,6 +113,25 @@ FL_INLINE fl_vec fl_load_part(const float *p, size_t n) {
 #endif
 }
 
+/* Returns the floats at p in the lanes [first, end), which may be none; the other lanes are 0, and their places are not read. */
+FL_INLINE fl_vec fl_load_between(const float *p, size_t first, size_t end) {
+#if defined(FL_SIMD_AVX512)
+  return (fl_vec)_mm512_maskz_loadu_ps((__mmask16)((1u << end) - (1u << first)), p);
+#elif defined(FL_SIMD_AVX)
+  const __m256 mask = _mm256_andnot_ps((__m256)fl_tail_mask(first), (__m256)fl_tail_mask(end));
+  return (fl_vec)_mm256_maskload_ps(p, (__m256i)mask);
+#else
+  if (end - first == FL_LANES) {
+    return fl_load(p);
+  }
+  fl_vec v = fl_zero();
+  for (size_t i = first; i < end; ++i) {
+    v[i] = p[i];
+  }
+  return v;
+#endif
+}
+
 FL_INLINE void fl_store_part(float *p, fl_vec v, size_t n) {
 #if defined(FL_SIMD_AVX512)
   _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
