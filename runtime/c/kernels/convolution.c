@@ -13,6 +13,7 @@
 #include "optional.h"
 #include "planes.h"
 #include "transposed_convolution.h"
+#include "winograd.h"
 
 typedef enum way { BY_DEFINITION, CHANNELS_LAST, CHANNELS_LAST_DEPTHWISE, BY_COLUMNS, BY_PLANES, DEPTHWISE_PLANES, TRANSPOSED } way;
 
@@ -197,7 +198,11 @@ static __attribute__((noinline)) size_t scratch_of(const fl_convolution *p, way 
     case CHANNELS_LAST:
       return fl_packed_size(depth, p->out_channels) * sizeof(float) + (least ? fl_conv2d_least_scratch(&c) : fl_conv2d_scratch_size(&c, bound));
     case CHANNELS_LAST_DEPTHWISE: return taps_of(p) * packed_channels(p) * sizeof(float);
-    case BY_COLUMNS: return fl_scratch_bytes(depth, gathered_pixels(depth, p->out_size[1] * p->out_size[2]) * sizeof(float));
+    case BY_COLUMNS: {
+      const size_t columns = fl_scratch_bytes(depth, gathered_pixels(depth, p->out_size[1] * p->out_size[2]) * sizeof(float));
+      const size_t tiles = least || p->groups > 1 ? 0 : fl_winograd_planes_scratch(&c, bound);
+      return tiles > columns ? tiles : columns;
+    }
     case BY_PLANES: {
       /* A narrower image may be one for DEPTHWISE_PLANES. */
       const size_t planes = fl_conv2d_planes_scratch(&c, p->groups);
@@ -388,6 +393,13 @@ static void run_some_columns(const void *work, size_t piece, void *scratch) {
 }
 
 static __attribute__((noinline)) void run_by_columns(const fl_context *context, fl_convolution *p) {
+  fl_conv2d c = in_two_dimensions(p);
+  const size_t tiles = p->groups > 1 ? 0 : fl_winograd_planes_scratch(&c, 0);
+  if (tiles > 0 && context->scratch_size >= tiles) {
+    c.weight = p->weight->data;
+    fl_winograd_planes_run(context, &c);
+    return;
+  }
   join_rows(p);
   const size_t depth = p->in_channels / p->groups * p->kernel[1] * p->kernel[2], pixels = p->out_size[1] * p->out_size[2];
   columns work = {.p = p, .step = gathered_pixels(depth, pixels)};

@@ -2,8 +2,8 @@
  *
  * A band is some rows of a group's planes, copied with zeros around the image. Columns that lie a stride apart are neighbours in it, those of each
  * remainder in a block of their own, and rows likewise: then neighbours in the result read neighbours under each tap, whatever the stride. Results
- * are written from front to back in whole vectors, so that what is written too far is replaced. Where planes are small, the bands of several groups are filled before
- * the first is read, when its numbers have left the processor's queue of stores.
+ * are written from front to back in whole vectors, so that what is written too far is replaced. Where planes are small, the bands of several
+ * groups are filled before the first is read, when its numbers have left the processor's queue of stores.
  */
 #include "planes.h"
 
@@ -29,7 +29,7 @@ static size_t times(size_t a, size_t b) { return a != 0 && b > SIZE_MAX / 16 / a
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t most(size_t a, size_t b) { return a > b ? a : b; }
 
-static band band_of(const fl_conv2d *c, size_t groups, size_t rows) {
+static __attribute__((noinline)) band band_of(const fl_conv2d *c, size_t groups, size_t rows) {
   const size_t down = (c->kernel_height - 1) * c->dilation_height, across = (c->kernel_width - 1) * c->dilation_width;
   band b = {.channels = c->channels / groups, .rows = rows};
   b.remainders_down = least(c->stride_height, down + 1);
@@ -175,20 +175,34 @@ typedef struct place {
   float bias;
 } place;
 
-FL_INLINE void finish(const layout *l, const place *p, const fl_vec *sums) {
-  float *const out = p->out;
-  const size_t step = l->out_step, left = p->left, width = p->width, count = p->count;
-  FL_UNROLL
-  for (size_t i = 0; i < TILE; ++i) {
-    if (i >= count) {
-      return;
-    }
-    if (i * step + FL_LANES <= left) {
-      fl_store(out + i * step, sums[i]);
+/* Writes the vectors of a tile when not all of them are there, or the last are not whole. This is rare, so tiles contain no code for it. */
+static __attribute__((noinline)) void finish_part(const place *p, size_t step, const float *sums) {
+  for (size_t i = 0; i < p->count; ++i) {
+    const size_t at = i * step;
+    if (at + FL_LANES <= p->left) {
+      fl_store(p->out + at, fl_load(sums + i * FL_LANES));
     } else {
-      fl_store_part(out + i * step, sums[i], width);
+      memcpy(p->out + at, sums + i * FL_LANES, p->width * sizeof(float));
     }
   }
+}
+
+FL_INLINE void finish(const layout *l, const place *p, const fl_vec *sums) {
+  float *const out = p->out;
+  const size_t step = l->out_step;
+  if (p->count == TILE && (TILE - 1) * step + FL_LANES <= p->left) {
+    FL_UNROLL
+    for (size_t i = 0; i < TILE; ++i) {
+      fl_store(out + i * step, sums[i]);
+    }
+    return;
+  }
+  float stored[TILE * FL_LANES];
+  FL_UNROLL
+  for (size_t i = 0; i < TILE; ++i) {
+    fl_store(stored + i * FL_LANES, sums[i]);
+  }
+  finish_part(p, step, stored);
 }
 
 /* Computes a tile of a kernel of any size. */
@@ -213,7 +227,25 @@ static __attribute__((noinline)) void tile_of_any(const layout *l, const place *
   finish(l, p, sums);
 }
 
-/* Computes a tile of rows, of a kernel of `height` rows without dilation. A line of the band is loaded once for all rows that read it. */
+/* Adds to rows of a tile what a column of a kernel of `height` rows makes of lines of a remainder. A line is loaded once for all rows that read
+ * it. */
+FL_INLINE void add_lines(fl_vec *sums, const float *line, size_t step, const float *weight, size_t columns, const int height, const int stride,
+                         const int remainder) {
+  FL_UNROLL
+  for (int i = 0; i < TILE + (height - 1 - remainder) / stride; ++i) {
+    const fl_vec v = fl_load(line);
+    line += step;
+    FL_UNROLL
+    for (int tap = remainder; tap < height; tap += stride) {
+      const int row = i - tap / stride;
+      if (row >= 0 && row < TILE) {
+        sums[row] = fl_fma(v, fl_set(weight[(size_t)tap * columns]), sums[row]);
+      }
+    }
+  }
+}
+
+/* Computes a tile of rows, of a kernel of `height` rows without dilation. */
 FL_INLINE void compute_rows(const layout *l, const place *p, const int height, const int stride) {
   const size_t channels = l->channels, columns = l->columns, step = l->step;
   fl_vec sums[TILE];
@@ -225,21 +257,10 @@ FL_INLINE void compute_rows(const layout *l, const place *p, const int height, c
   for (size_t channel = 0; channel < channels; ++channel, plane += l->plane, weight += l->taps) {
     FL_ROLL
     for (size_t column = 0; column < columns; ++column) {
-      FL_UNROLL
-      for (int remainder = 0; remainder < stride; ++remainder) {
-        const float *line = plane + l->offsets[column] + (size_t)remainder * l->remainder;
-        FL_UNROLL
-        for (int i = 0; i < TILE + (height - 1 - remainder) / stride; ++i) {
-          const fl_vec v = fl_load(line);
-          line += step;
-          FL_UNROLL
-          for (int tap = remainder; tap < height; tap += stride) {
-            const int row = i - tap / stride;
-            if (row >= 0 && row < TILE) {
-              sums[row] = fl_fma(v, fl_set(weight[(size_t)tap * columns + column]), sums[row]);
-            }
-          }
-        }
+      const float *const line = plane + l->offsets[column];
+      add_lines(sums, line, step, weight + column, columns, height, stride, 0);
+      if (stride == 2) {
+        add_lines(sums, line + l->remainder, step, weight + column, columns, height, stride, 1);
       }
     }
   }
@@ -255,11 +276,10 @@ ROWS(3, 2)
 ROWS(5, 1)
 ROWS(5, 2)
 ROWS(7, 1)
-ROWS(7, 2)
 
 /* Returns the function that computes a tile of rows. */
 static tile_fn *function_of(const fl_conv2d *c) {
-  static tile_fn *const functions[3][2] = {{rows_3_1, rows_3_2}, {rows_5_1, rows_5_2}, {rows_7_1, rows_7_2}};
+  static tile_fn *const functions[3][2] = {{rows_3_1, rows_3_2}, {rows_5_1, rows_5_2}, {rows_7_1, tile_of_any}};
   const size_t height = c->kernel_height;
   const int is_one = (height == 3 || height == 5 || height == 7) && c->dilation_height == 1 && c->stride_height <= 2;
   return is_one ? functions[height / 2 - 1][c->stride_height - 1] : tile_of_any;

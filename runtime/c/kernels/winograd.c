@@ -10,6 +10,7 @@
 #include "winograd.h"
 
 #include "padded.h"
+#include "transpose.h"
 
 #if FL_LANES > 1
 
@@ -38,14 +39,16 @@ typedef struct winograd {
   size_t depth;               /* the most channels of the image whose kernels are transformed together */
   size_t first, count;        /* the tiles that are transformed together */
   float *tile;                /* [points][block][channels], transformed */
+  int is_packed;              /* 0: the weight is [out_channels][channels][9] */
 } winograd;
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t times(size_t a, size_t b) { return a != 0 && b > SIZE_MAX / 16 / a ? SIZE_MAX / 16 : a * b; }
 static size_t parts_of(size_t count, size_t most) { return (count + most - 1) / most; }
 
-static winograd in_tiles(const fl_conv2d *c, size_t m) {
+static __attribute__((noinline)) winograd in_tiles(const fl_conv2d *c, size_t m, int is_packed) {
   winograd w = {.c = c, .m = m, .side = m + 2, .points = (m + 2) * (m + 2), .down = parts_of(c->out_height, m), .across = parts_of(c->out_width, m)};
+  w.is_packed = is_packed;
   w.tiles = times(c->batch, times(w.down, w.across));
   const size_t fitting = BLOCK_FLOATS / times(w.points, c->channels);
   w.block = least(w.tiles, fitting > FEW_TILES ? fitting : FEW_TILES);
@@ -61,24 +64,26 @@ static size_t result_stride(const winograd *w) { return w->block * GROUP + APART
 /* Floats of a piece of work: of tiles that are transformed, or of a group of channels. They are as many for all instruction sets. */
 static size_t piece_floats(const winograd *w) {
   const size_t patch = times(w->points, w->c->channels), group = w->points * (kernel_stride(w) + result_stride(w));
-  return w->points * FL_PANEL + (patch > group ? patch : group);
+  return w->points * FL_PANEL + (patch > group ? patch : group) + (w->is_packed ? 0 : 9 * w->depth * FL_PANEL);
 }
 
-static size_t scratch_of(const fl_conv2d *c, size_t m) {
-  const winograd w = in_tiles(c, m);
-  return times(times(w.points, tile_stride(&w)) + piece_floats(&w), sizeof(float));
+/* Floats of the images, and of the results. */
+static size_t image_floats(const fl_conv2d *c) { return times(times(c->batch, c->channels), times(c->height, c->width)); }
+static size_t out_floats(const fl_conv2d *c) { return times(times(c->batch, c->out_channels), times(c->out_height, c->out_width)); }
+
+static __attribute__((noinline)) size_t scratch_of(const fl_conv2d *c, size_t m, int is_packed) {
+  const winograd w = in_tiles(c, m, is_packed);
+  const size_t turned = is_packed ? 0 : image_floats(c) + out_floats(c);
+  return times(times(w.points, tile_stride(&w)) + piece_floats(&w) + turned, sizeof(float));
 }
 
 /* Floats that a convolution reads and writes. */
-static size_t floats_of(const fl_conv2d *c) {
-  const size_t images = times(times(c->height, c->width), c->channels) + times(times(c->out_height, c->out_width), c->out_channels);
-  return times(c->batch, images) + times(9 * c->channels, c->out_channels);
-}
+static size_t floats_of(const fl_conv2d *c) { return image_floats(c) + out_floats(c) + times(9 * c->channels, c->out_channels); }
 
 /* How many multiplications for a channel of the image and one of the result take as long: measured, with products of fewer than 8 rows slower. */
-static double time_of(const fl_conv2d *c, size_t m) {
-  const winograd w = in_tiles(c, m);
-  const double kernel = m == 4 ? 250.0 : 100.0, tile = (double)w.points * (1.0 + 12.0 / (double)c->out_channels + 8.0 / (double)c->channels);
+static double time_of(const fl_conv2d *c, size_t m, int is_packed) {
+  const winograd w = in_tiles(c, m, is_packed);
+  const double kernel = m == 4 ? 250.0 : is_packed ? 100.0 : 140.0, tile = (double)w.points * (1.0 + 12.0 / (double)c->out_channels + 8.0 / (double)c->channels);
   return kernel * (double)parts_of(w.tiles, w.block) + tile * (double)(w.tiles > 8 ? w.tiles : 8);
 }
 
@@ -89,26 +94,31 @@ static int is_possible(const fl_conv2d *c) {
 
 /* Returns the side of the tiles that were asked for, or that are fastest; 0: the definition is, or the layer may be one for a device that has little
  * memory. */
-static size_t tile_of(const fl_conv2d *c) {
+static size_t tile_of(const fl_conv2d *c, int is_packed) {
   if (!is_possible(c)) {
     return 0;
   }
   if (c->tile != FL_BEST_TILE) {
     return (size_t)c->tile;
   }
-  const double direct = 9.0 * (double)c->batch * (double)c->out_height * (double)c->out_width, two = time_of(c, 2), four = time_of(c, 4);
+  const double direct = 9.0 * (double)c->batch * (double)c->out_height * (double)c->out_width;
+  const double two = time_of(c, 2, is_packed), four = time_of(c, 4, is_packed);
   const size_t m = four < two ? 4 : 2;
   return (m == 4 ? four : two) < 0.9 * direct && floats_of(c) >= FEW_FLOATS ? m : 0;
 }
 
-size_t fl_winograd_scratch(const fl_conv2d *c, int bound) {
+static __attribute__((noinline)) size_t scratch_for(const fl_conv2d *c, int bound, int is_packed) {
   if (bound && is_possible(c) && c->tile == FL_BEST_TILE) {
-    const size_t two = scratch_of(c, 2), four = scratch_of(c, 4);
+    const size_t two = scratch_of(c, 2, is_packed), four = scratch_of(c, 4, is_packed);
     return two > four ? two : four;
   }
-  const size_t m = tile_of(c);
-  return m == 0 ? 0 : scratch_of(c, m);
+  const size_t m = tile_of(c, is_packed);
+  return m == 0 ? 0 : scratch_of(c, m, is_packed);
 }
+
+size_t fl_winograd_scratch(const fl_conv2d *c, int bound) { return scratch_for(c, bound, 1); }
+
+size_t fl_winograd_planes_scratch(const fl_conv2d *c, int bound) { return scratch_for(c, bound, 0); }
 
 /* Transforms `side` vectors of a tile of the image, `step` floats apart, to vectors `to_step` floats apart. */
 FL_INLINE void transform_image(const float *from, size_t step, const int side, float *to, size_t to_step) {
@@ -187,13 +197,13 @@ static __attribute__((noinline)) void image_6(const float *from, size_t line, si
   image_of_side(from, line, channels, 6, points, to, stride);
 }
 
-/* Transforms the kernels of `depth` channels of the image to a panel of the result. Their taps are `tap` floats apart. */
-FL_INLINE void kernels_of_side(const float *from, size_t tap, size_t depth, const int side, float *to, size_t stride) {
+/* Transforms the kernels of `depth` channels of the image to a panel of the result. Their taps are `tap` floats apart, and they `kernel` floats. */
+FL_INLINE void kernels_of_side(const float *from, size_t tap, size_t kernel, size_t depth, const int side, float *to, size_t stride) {
   for (size_t c = 0; c < depth * FL_PANEL; c += FL_LANES) {
     fl_vec down[3][6];
     FL_UNROLL
     for (int j = 0; j < 3; ++j) {
-      const float *const column = from + c + (size_t)j * tap;
+      const float *const column = from + c / FL_PANEL * kernel + c % FL_PANEL + (size_t)j * tap;
       const fl_vec x[3] = {fl_load(column), fl_load(column + 3 * tap), fl_load(column + 6 * tap)};
       transform_kernel(x, side, down[j]);
     }
@@ -210,12 +220,12 @@ FL_INLINE void kernels_of_side(const float *from, size_t tap, size_t depth, cons
   }
 }
 
-static __attribute__((noinline)) void kernels_4(const float *from, size_t tap, size_t depth, float *to, size_t stride) {
-  kernels_of_side(from, tap, depth, 4, to, stride);
+static __attribute__((noinline)) void kernels_4(const float *from, size_t tap, size_t kernel, size_t depth, float *to, size_t stride) {
+  kernels_of_side(from, tap, kernel, depth, 4, to, stride);
 }
 
-static __attribute__((noinline)) void kernels_6(const float *from, size_t tap, size_t depth, float *to, size_t stride) {
-  kernels_of_side(from, tap, depth, 6, to, stride);
+static __attribute__((noinline)) void kernels_6(const float *from, size_t tap, size_t kernel, size_t depth, float *to, size_t stride) {
+  kernels_of_side(from, tap, kernel, depth, 6, to, stride);
 }
 
 /* The place of a tile's result, of which `rows` x `columns` pixels lie within the image. */
@@ -292,11 +302,19 @@ static void run_group(const void *work, size_t piece, void *scratch) {
   const fl_conv2d *const c = w->c;
   const size_t channel = piece * GROUP, width = least(GROUP, c->out_channels - channel), taps = 9 * c->channels * FL_PANEL;
   float *const points = scratch, *const kernels = points + w->points * FL_PANEL, *const results = kernels + w->points * kernel_stride(w);
+  float *const turned = results + w->points * result_stride(w);
   for (size_t from = 0; from < c->channels; from += w->depth) {
     const size_t depth = least(w->depth, c->channels - from);
     for (size_t panel = 0; panel < width / FL_PANEL; ++panel) {
-      const float *const kernel = c->weight + (channel / FL_PANEL + panel) * taps + from * FL_PANEL;
-      (w->side == 6 ? kernels_6 : kernels_4)(kernel, c->channels * FL_PANEL, depth, kernels + panel * depth * FL_PANEL, kernel_stride(w));
+      const float *kernel = c->weight + (channel / FL_PANEL + panel) * taps + from * FL_PANEL;
+      size_t tap = c->channels * FL_PANEL, step = FL_PANEL;
+      if (!w->is_packed) {
+        fl_transpose(c->weight + (channel + panel * FL_PANEL) * 9 * c->channels + 9 * from, 9 * c->channels, FL_PANEL, 9 * depth, turned, FL_PANEL);
+        kernel = turned;
+        tap = FL_PANEL;
+        step = 9 * FL_PANEL;
+      }
+      (w->side == 6 ? kernels_6 : kernels_4)(kernel, tap, step, depth, kernels + panel * depth * FL_PANEL, kernel_stride(w));
     }
     for (size_t p = 0; p < w->points; ++p) {
       const fl_gemm g = {width, 1, depth, kernels + p * kernel_stride(w), NULL, FL_ACTIVATION_NONE, from > 0, NULL};
@@ -332,8 +350,8 @@ static void run_tiles_together(const void *work, size_t piece, void *scratch) {
   fl_divide(&within, parts_of(w.c->out_channels, GROUP), w.count * vectors * w.c->out_channels, run_group, &w);
 }
 
-void fl_winograd_run(const fl_context *context, const fl_conv2d *c) {
-  winograd w = in_tiles(c, tile_of(c));
+static __attribute__((noinline)) void run(const fl_context *context, const fl_conv2d *c, int is_packed) {
+  winograd w = in_tiles(c, tile_of(c, is_packed), is_packed);
   const size_t operations = w.tiles * w.points * c->channels / FL_LANES * c->out_channels, threads = fl_threads_for(context, operations);
   w.blocks = parts_of(w.tiles, w.block);
   if (w.blocks >= threads) {
@@ -348,6 +366,39 @@ void fl_winograd_run(const fl_context *context, const fl_conv2d *c) {
   }
 }
 
+void fl_winograd_run(const fl_context *context, const fl_conv2d *c) { run(context, c, 1); }
+
+/* Images as matrices, which are transposed some rows of `from` at a time. */
+typedef struct turn {
+  const float *from;
+  size_t rows, columns;
+  float *to;
+} turn;
+
+/* The rows of a piece, which are those of a panel so that what is written lies together. */
+static void run_turn(const void *work, size_t piece, void *scratch) {
+  const turn *const t = work;
+  const size_t parts = parts_of(t->rows, FL_PANEL), image = piece / parts * t->rows * t->columns, row = piece % parts * FL_PANEL;
+  (void)scratch;
+  fl_transpose(t->from + image + row * t->columns, t->columns, least(FL_PANEL, t->rows - row), t->columns, t->to + image + row, t->rows);
+}
+
+static void turn_images(const fl_context *context, size_t images, const turn *t) {
+  fl_divide(context, images * parts_of(t->rows, FL_PANEL), images * t->rows * t->columns, run_turn, t);
+}
+
+void fl_winograd_planes_run(const fl_context *context, const fl_conv2d *c) {
+  float *const images = context->scratch, *const results = images + image_floats(c);
+  fl_context rest = *context;
+  rest.scratch = results + out_floats(c);
+  fl_conv2d part = *c;
+  part.input = images;
+  part.out = results;
+  turn_images(context, c->batch, &(turn){c->input, c->channels, c->height * c->width, images});
+  run(&rest, &part, 0);
+  turn_images(context, c->batch, &(turn){results, c->out_height * c->out_width, c->out_channels, c->out});
+}
+
 #else
 
 size_t fl_winograd_scratch(const fl_conv2d *c, int bound) {
@@ -356,9 +407,13 @@ size_t fl_winograd_scratch(const fl_conv2d *c, int bound) {
   return 0;
 }
 
+size_t fl_winograd_planes_scratch(const fl_conv2d *c, int bound) { return fl_winograd_scratch(c, bound); }
+
 void fl_winograd_run(const fl_context *context, const fl_conv2d *c) {
   (void)context;
   (void)c;
 }
+
+void fl_winograd_planes_run(const fl_context *context, const fl_conv2d *c) { fl_winograd_run(context, c); }
 
 #endif

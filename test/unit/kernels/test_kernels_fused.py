@@ -155,12 +155,17 @@ TILED = [
 
 @pytest.mark.parametrize("case", TILED, ids=str)
 def test_conv2d_in_tiles(case: tuple[Any, ...]) -> None:
-    """Rounds by at most 1e-5 of the largest sum, with each choice of tiles and each epilogue."""
+    """Rounds by at most 1e-5 of the largest sum, with each choice of tiles and each epilogue, and of planes."""
     channels, out, size, padding = case
     for batch, with_bias in ((1, True), (3, False)):
         x = random(batch, channels, *size).to(memory_format=torch.channels_last)
         w, b = random(out, channels, 3, 3), random(out) if with_bias else None
         product = F.conv2d(x.double(), w.double(), None if b is None else b.double(), padding=padding)
+        limit = 1e-5 * float(product.abs().max())
+        planes = call(
+            "aten::convolution.out", x.contiguous(), w, b, [1, 1], padding, [1, 1], False, [0], 1, like=product.float().contiguous()
+        )
+        assert float((planes - product).abs().max()) <= limit
         r = random(*product.shape).contiguous(memory_format=torch.channels_last)
         for addend, activation in [(None, "none"), (r, "relu"), (r, "relu6"), (None, "silu")]:
             expected = ACTIVATIONS[activation](product if addend is None else product + addend)
@@ -168,7 +173,7 @@ def test_conv2d_in_tiles(case: tuple[Any, ...]) -> None:
             args = (x, pack_conv(w, False), b, addend, (3, 3), (1, 1), padding, (1, 1), 1, out, activation)
             for tile in TILES:
                 found = call("flambeau::conv2d.out", *args, tile, like=expected)
-                assert float((found - expected).abs().max()) <= 1e-5 * float(product.abs().max()), tile
+                assert float((found - expected).abs().max()) <= limit, tile
 
 
 @pytest.mark.parametrize("channels", [8, 16, 19, 40, 5])
