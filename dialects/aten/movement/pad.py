@@ -40,6 +40,7 @@ def padded_shape(shape: Sequence[int], pad: Sequence[int]) -> tuple[int, ...]:
 class ConstantPadNdOp(RealNumberOp):
     """The tensor padded with `value` before and after each dimension; `pad` lists the last dimension first. Negative entries crop."""
 
+    dim_order = "kept"
     stores = True
 
     @staticmethod

@@ -69,6 +69,8 @@ def test_views_and_copies() -> None:
     check("dim_order_ops::_clone_dim_order.out", images, images, False, [0, 2, 3, 1], order=[0, 2, 3, 1])
     for name, order in (("_clone_dim_order", [0, 2, 3, 1]), ("_to_dim_order_copy", [0, 1, 2, 3])):
         check(f"dim_order_ops::{name}.out", images, images.to(memory_format=torch.channels_last), False, order, order=order)
+    padded = torch.constant_pad_nd(images, (0, 1, 2, -1), 3.0)
+    check("aten::constant_pad_nd.out", padded, images.to(memory_format=torch.channels_last), [0, 1, 2, -1], 3.0, order=[0, 2, 3, 1])
     (made,) = run("dim_order_ops::_empty_dim_order.out", [2, 3], outs=[Out((2, 3), torch.float32)])
     assert made.shape == (2, 3)
     check("aten::_conj_physical.out", X, X)

@@ -26,6 +26,17 @@ func.func @fused_pool(%x: tensor<1x3x4x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> te
   func.return %2 : tensor<1x3x2x2xf32, #edge.layout<[0, 2, 3, 1]>>
 }
 
+// So does padding.
+// CHECK-LABEL: func.func @padded
+// CHECK-NEXT:    %[[P:.*]] = edge.constant_pad_nd(%x){{.*}} -> tensor<1x3x5x5xf32, #edge.layout<[0, 2, 3, 1]>>
+// CHECK-NEXT:    func.return %[[P]]
+func.func @padded(%x: tensor<1x3x4x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x3x5x5xf32, #edge.layout<[0, 2, 3, 1]>> {
+  %0 = edge._to_dim_order_copy(%x) {dim_order = [0, 1, 2, 3]} : (tensor<1x3x4x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x3x4x4xf32>
+  %1 = edge.constant_pad_nd(%0) {pad = [0, 1, 0, 1], value = 0.0} : (tensor<1x3x4x4xf32>) -> tensor<1x3x5x5xf32>
+  %2 = edge._to_dim_order_copy(%1) {dim_order = [0, 2, 3, 1]} : (tensor<1x3x5x5xf32>) -> tensor<1x3x5x5xf32, #edge.layout<[0, 2, 3, 1]>>
+  func.return %2 : tensor<1x3x5x5xf32, #edge.layout<[0, 2, 3, 1]>>
+}
+
 // A reduction reads the image as it is.
 // CHECK-LABEL: func.func @reduction
 // CHECK-NEXT:    edge.mean.dim(%x) {dim = [2, 3]} : (tensor<1x3x4x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x3xf32>
