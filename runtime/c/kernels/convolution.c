@@ -373,23 +373,24 @@ static void join_rows(fl_convolution *p) {
 /* A convolution as products of the weight with gathered pixels, some of them in each piece. */
 typedef struct columns {
   const fl_convolution *p;
-  size_t step, steps;          /* pixels of a piece, and pieces of a group's image */
-  const fl_context *context;   /* whose threads help in a product, or NULL */
+  size_t step, steps;          /* pixels that are gathered together, and how often in a group's image */
+  size_t parts;                /* into which each of these is cut */
 } columns;
 
 static void run_some_columns(const void *work, size_t piece, void *scratch) {
   const columns *const w = work;
   const fl_convolution *const p = w->p;
-  const size_t channels = p->in_channels / p->groups, outs = p->out_channels / p->groups, image = piece / w->steps, first = piece % w->steps * w->step;
+  const size_t channels = p->in_channels / p->groups, outs = p->out_channels / p->groups, step = piece / w->parts, image = step / w->steps, first = step % w->steps * w->step;
   const size_t depth = channels * p->kernel[1] * p->kernel[2], pixels = p->out_size[1] * p->out_size[2];
   const size_t count = pixels - first < w->step ? pixels - first : w->step, group = image % p->groups;
   const float *from = (const float *)p->input->data + image * channels * p->in[1] * p->in[2];
   const float *weight = (const float *)p->weight->data + group * outs * depth;
-  for (size_t j = 0; j < count; j += FL_PANEL) {
+  const fl_gemm product = {count, 1, depth, scratch, NULL, FL_ACTIVATION_NONE, 0, p->bias ? (const float *)p->bias->data + group * outs : NULL};
+  const fl_range range = fl_gemm_columns(&product, w->parts, piece % w->parts);
+  for (size_t j = range.begin; j < range.end; j += FL_PANEL) {
     gather_panel(p, from, channels, first + j, count - j < FL_PANEL ? count - j : FL_PANEL, (float *)scratch + j * depth);
   }
-  const fl_gemm product = {count, 1, depth, scratch, NULL, FL_ACTIVATION_NONE, 0, p->bias ? (const float *)p->bias->data + group * outs : NULL};
-  fl_gemm_dense(w->context, &product, weight, depth, outs, (float *)p->out->data + image * outs * pixels + first, pixels, NULL, 0);
+  fl_gemm_dense_columns(&product, range, weight, depth, outs, (float *)p->out->data + image * outs * pixels + first, pixels);
 }
 
 static __attribute__((noinline)) void run_by_columns(const fl_context *context, fl_convolution *p) {
@@ -405,7 +406,9 @@ static __attribute__((noinline)) void run_by_columns(const fl_context *context, 
   columns work = {.p = p, .step = gathered_pixels(depth, pixels)};
   work.steps = (pixels + work.step - 1) / work.step;
   const size_t pieces = p->batch * p->groups * work.steps, operations = p->batch * p->out_channels * pixels * depth / FL_LANES;
-  fl_divide_within(context, pieces, operations, run_some_columns, &work, &work.context);
+  const fl_gemm whole = {.n = work.step};
+  work.parts = fl_gemm_pieces(&whole, (fl_pieces(context, operations) + pieces - 1) / (pieces > 0 ? pieces : 1));
+  fl_divide(context, pieces * work.parts, operations, run_some_columns, &work);
 }
 
 static __attribute__((noinline)) void run_by_planes(const fl_context *context, const fl_convolution *p, way chosen) {

@@ -15,6 +15,9 @@ void fl_divide(const fl_context *context, size_t pieces, size_t operations, fl_p
  * in `*within`, a part of `work` that is NULL otherwise. */
 void fl_divide_within(const fl_context *context, size_t pieces, size_t operations, fl_piece_fn run, const void *work, const fl_context **within);
 
+/* Returns how many rows of a product take as long as `rows` do: where they are few, it takes as long as reading the other matrix. */
+static inline size_t fl_costly_rows(size_t rows) { return rows < 8 ? 8 : rows; }
+
 /* Returns how many threads compute: 1 when others do not help or `operations` are too few. */
 size_t fl_threads_for(const fl_context *context, size_t operations);
 

@@ -391,11 +391,21 @@ static void run_dense(const void *work, size_t piece, void *scratch) {
                 d->c + rows.begin * d->c_stride, d->c_stride, d->addend ? d->addend + rows.begin * d->addend_stride : NULL, d->addend_stride);
 }
 
+void fl_gemm_dense_columns(const fl_gemm *g, fl_range columns, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride) {
+  const size_t blocks = parts_of(m, FL_GEMM_ROWS);
+  for (size_t block = 0; block < blocks; ++block) {
+    const fl_range rows = fl_range_of(m, blocks, block);
+    fl_gemm part = *g;
+    part.row_bias = part.row_bias ? part.row_bias + rows.begin : NULL;
+    multiply_rows(&part, columns, (fl_part){0, 1}, NULL, a + rows.begin * a_stride, a_stride, rows.end - rows.begin, c + rows.begin * c_stride, c_stride,
+                  NULL, 0);
+  }
+}
+
 void fl_gemm_dense(const fl_context *context, const fl_gemm *g, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride,
                    const float *addend, size_t addend_stride) {
   dense d = {g, a, a_stride, m, c, c_stride, addend, addend_stride, (m + FL_GEMM_ROWS - 1) / FL_GEMM_ROWS, 1, 1};
-  /* A product of few rows takes as long as it takes to read B. */
-  const size_t operations = (m < TILE_ROWS ? TILE_ROWS : m) * g->n * g->segments * g->depth / FL_LANES;
+  const size_t operations = fl_costly_rows(m) * g->n * g->segments * g->depth / FL_LANES;
   if (d.blocks > 0) {
     const size_t wanted = parts_of(fl_pieces(context, operations), d.blocks), tiles = parts_of(parts_of(m, d.blocks), TILE_ROWS);
     if (m > g->n) {

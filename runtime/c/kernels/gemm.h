@@ -62,6 +62,9 @@ void fl_gemm_rows(const fl_gemm *g, fl_range columns, const float *const *rows, 
                   size_t addend_stride);
 #define FL_GEMM_ROWS 192
 
+/* Computes these columns of m rows of C, with rows of A `a_stride` floats apart. */
+void fl_gemm_dense_columns(const fl_gemm *g, fl_range columns, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride);
+
 /* Computes m rows of C for an A of one segment per row, `a_stride` floats apart. Is fast for any m. The threads of `context` help; NULL: none do. */
 void fl_gemm_dense(const fl_context *context, const fl_gemm *g, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride,
                    const float *addend, size_t addend_stride);

@@ -361,7 +361,7 @@ static void run_part(const void *work, size_t piece, void *scratch) {
 void fl_integer_product_run(const fl_context *context, const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, uint8_t *out,
                             size_t out_stride) {
   division d = {p, rows, stride, m, out, out_stride, (p->n + FL_PANEL - 1) / FL_PANEL, 1, 1};
-  const size_t quads = (m + FL_QUAD_ROWS - 1) / FL_QUAD_ROWS, operations = m * p->n * p->k / FL_PANEL, wanted = fl_pieces(context, operations);
+  const size_t quads = (m + FL_QUAD_ROWS - 1) / FL_QUAD_ROWS, operations = fl_costly_rows(m) * p->n * p->k / FL_PANEL, wanted = fl_pieces(context, operations);
   if (quads == 0 || d.panels == 0) {
     return;
   }

@@ -190,7 +190,7 @@ void fl_matmul(const fl_context *context, fl_matrix c, fl_matrix a, fl_matrix b,
     a = left;
     c = fl_transposed(c);
   }
-  const size_t operations = c.rows * c.columns * b.rows / FL_LANES, wanted = fl_pieces(context, operations);
+  const size_t operations = fl_costly_rows(c.rows) * c.columns * b.rows / FL_LANES, wanted = fl_pieces(context, operations);
   product p = {.c = c, .a = a, .b = b, .step = ((c.columns + wanted - 1) / wanted + WHOLE_VECTORS - 1) / WHOLE_VECTORS * WHOLE_VECTORS};
   const size_t direct = (c.columns + p.step - 1) / p.step;
   if (b.rows == 0) {

@@ -203,7 +203,7 @@ fl_status fl_weight_only_linear_out(fl_context *context, fl_value *const *args, 
   const size_t floats = floats_of(input, 0);
   FL_CHECK(context, context->scratch_size >= floats * sizeof(float), "the kernel was given too little scratch memory");
   product work = {&l, input->data, fl_rows_of(input), out->data, (l.n + FL_PANEL - 1) / FL_PANEL, 1};
-  const size_t operations = work.m * l.n * l.k / FL_LANES, wanted = fl_pieces(context, operations);
+  const size_t operations = fl_costly_rows(work.m) * l.n * l.k / FL_LANES, wanted = fl_pieces(context, operations);
   if (floats > 0) {
     fl_divide(context, (work.panels + SOME_PANELS - 1) / SOME_PANELS, operations, run_many, &work);
   } else {
