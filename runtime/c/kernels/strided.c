@@ -185,7 +185,8 @@ static void copy_part(const void *work, size_t piece, void *scratch) {
 }
 
 void fl_view_copy(const fl_context *context, const fl_view *to, const fl_view *from) {
-  const size_t elements = fl_view_numel(to), wanted = fl_pieces(context, elements);
+  /* Caches move what one thread wrote and another reads, so only copies that are greater than caches gain. */
+  const size_t operations = fl_view_numel(to) / 4, wanted = fl_pieces(context, operations);
   if (wanted == 1 || to->rank == 0) {
     copy(to, from);
     return;
@@ -196,7 +197,7 @@ void fl_view_copy(const fl_context *context, const fl_view *to, const fl_view *f
   }
   const size_t most = (size_t)to->sizes[c.dim];
   c.pieces = most < wanted ? most : wanted;
-  fl_divide(context, c.pieces, elements, copy_part, &c);
+  fl_divide(context, c.pieces, operations, copy_part, &c);
 }
 
 int fl_view_next(const fl_view *view, uint8_t inner, uint32_t *index, char **at) {

@@ -354,8 +354,8 @@ static __attribute__((noinline)) void run(const fl_context *context, const fl_co
   winograd w = in_tiles(c, tile_of(c, is_packed), is_packed);
   const size_t operations = w.tiles * w.points * c->channels / FL_LANES * c->out_channels, threads = fl_threads_for(context, operations);
   w.blocks = parts_of(w.tiles, w.block);
-  if (w.blocks >= threads) {
-    /* Tiles that one thread transforms for another travel from cache to cache. */
+  /* Tiles that one thread transforms for another travel from cache to cache: it takes longer than to transform the kernels of so many channels again. */
+  if (w.blocks >= threads || 6 * w.tiles >= c->out_channels * threads / 2) {
     w.blocks = parts_of(w.blocks, threads) * threads;
     fl_divide(context, w.blocks, operations, run_tiles_together, &w);
     return;
