@@ -104,13 +104,6 @@ fl_status fl_convolution_read(fl_context *context, fl_value *const *args, fl_con
   return FL_OK;
 }
 
-void fl_convolution_strides(const fl_tensor *tensor, size_t *strides) {
-  for (uint8_t i = 0; i < FL_SPATIAL; ++i) {
-    const uint8_t lead = (uint8_t)(FL_SPATIAL + 2 - tensor->rank);
-    strides[i] = i < lead ? 0 : (size_t)tensor->strides[i - lead + 2];
-  }
-}
-
 static fl_status read_problem(fl_context *context, fl_value *const *args, fl_convolution *p) {
   int32_t sizes[FL_SPATIAL + 2];
   FL_TRY(fl_convolution_read(context, args, p, sizes));
@@ -387,7 +380,7 @@ static void run_some_columns(const void *work, size_t piece, void *scratch) {
   const float *weight = (const float *)p->weight->data + group * outs * depth;
   const fl_gemm product = {count, 1, depth, scratch, NULL, FL_ACTIVATION_NONE, 0, p->bias ? (const float *)p->bias->data + group * outs : NULL};
   const fl_range range = fl_gemm_columns(&product, w->parts, piece % w->parts);
-  for (size_t j = range.begin; j < range.end; j += FL_PANEL) {
+  for (size_t j = range.begin / FL_PANEL * FL_PANEL; j < range.end; j += FL_PANEL) {
     gather_panel(p, from, channels, first + j, count - j < FL_PANEL ? count - j : FL_PANEL, (float *)scratch + j * depth);
   }
   fl_gemm_dense_columns(&product, range, weight, depth, outs, (float *)p->out->data + image * outs * pixels + first, pixels);

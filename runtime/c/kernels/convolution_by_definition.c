@@ -1,6 +1,13 @@
 /* Computes convolution by its definition, number by number: of every element type, layout and number of dimensions. */
-#include "convolution.h"
+#include "convolution_by_definition.h"
 #include "element.h"
+
+void fl_convolution_strides(const fl_tensor *tensor, size_t *strides) {
+  for (uint8_t i = 0; i < FL_SPATIAL; ++i) {
+    const uint8_t lead = (uint8_t)(FL_SPATIAL + 2 - tensor->rank);
+    strides[i] = i < lead ? 0 : (size_t)tensor->strides[i - lead + 2];
+  }
+}
 
 /* Returns the input index along dimension i that tap k reads for output position `at`; -1 for padding. */
 static int64_t source(const fl_convolution *p, int i, size_t at, size_t k) {
