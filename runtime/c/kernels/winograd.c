@@ -24,8 +24,8 @@
 #define FEW_FLOATS 65536
 /* The tiles that a thread transforms at a time. */
 #define TILES_OF_PIECE 8
-/* The fewest tiles of a block, where threads make more blocks. */
-#define LEAST_TILES 8
+/* The fewest tiles of a block, where threads make more blocks: products of at least so many rows, of two panels or of one, add in one order. */
+#define LEAST_TILES(out_channels) ((out_channels) % GROUP == 0 ? 8 : 48)
 /* Floats between matrices, so that the same places of all do not fall together in a cache. */
 #define APART FL_PANEL
 
@@ -356,10 +356,9 @@ static __attribute__((noinline)) void run(const fl_context *context, const fl_co
   winograd w = in_tiles(c, tile_of(c, is_packed), is_packed);
   const size_t operations = w.tiles * w.points * c->channels / FL_LANES * c->out_channels, threads = fl_threads_for(context, operations);
   w.blocks = parts_of(w.tiles, w.block);
-  /* Tiles that one thread transforms for another travel from cache to cache: it takes longer than to transform the kernels of so many channels again.
-   * Products of fewer rows would add in another order. */
+  /* Tiles that one thread transforms for another travel from cache to cache: it takes longer than to transform the kernels of so many channels again. */
   const size_t even = parts_of(w.blocks, threads) * threads;
-  if ((w.blocks >= threads || 6 * w.tiles >= c->out_channels * threads / 2) && (even == w.blocks || w.tiles >= even * LEAST_TILES)) {
+  if ((w.blocks >= threads || 6 * w.tiles >= c->out_channels * threads / 2) && (even == w.blocks || w.tiles >= even * LEAST_TILES(c->out_channels))) {
     w.blocks = even;
     fl_divide(context, w.blocks, operations, run_tiles_together, &w);
     return;
